@@ -1,0 +1,121 @@
+package registry
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Resource is one row of the table that the API server is made of: everything the generic handlers,
+// discovery, OpenAPI, tables and storage need to know of one resource in one API version.
+// A new kind is a new row. Custom resources are rows that arrive at run time.
+type Resource struct {
+	schema.GroupVersionResource        // Resource is the plural name in the URL
+	Singular                    string // "pod"
+	Kind                        string // "Pod"
+	ShortNames, Categories      []string
+	Namespaced                  bool
+	Verbs                       []string // nil means every verb
+
+	New     func() runtime.Object // an empty object of this version
+	NewList func() runtime.Object // an empty list of this version
+
+	// Prefix is where the objects live in the store, without a trailing slash: "/registry/pods".
+	Prefix string
+	// Hub is nil if objects are stored in this version. Otherwise it is the row they are stored
+	// under, and ToHub and FromHub convert between the two (deep: the results share nothing).
+	Hub            *Resource
+	ToHub, FromHub func(runtime.Object) (runtime.Object, error)
+
+	Strategy     Strategy
+	Subresources []Subresource
+
+	// Columns and Row make the Table that kubectl prints. Nil means name and age.
+	Columns []metav1.TableColumnDefinition
+	Row     func(obj runtime.Object, now time.Time) []any
+
+	// Fields returns the field selector attributes beyond metadata.name and metadata.namespace. Its
+	// keys must be the same for every object; nil means there are none.
+	Fields func(obj runtime.Object) fields.Set
+}
+
+// Strategy is what is special about writing one resource. Every func may be nil. The generic path
+// has done, or does, the rest: names, uids, timestamps, metadata validation, generation (which
+// counts changes outside metadata and status), status reset on the main resource, no-op detection.
+type Strategy struct {
+	// Default fills in what the user left out. It runs on every decoded request body and on every
+	// object read from the store, so it must be deterministic and idempotent.
+	Default func(obj runtime.Object)
+
+	// PrepareForCreate and PrepareForUpdate drop what a client may not set and fill in what the
+	// server decides, before validation. The generic path has handled status and generation.
+	PrepareForCreate func(ctx context.Context, obj runtime.Object)
+	PrepareForUpdate func(ctx context.Context, obj, old runtime.Object)
+
+	// Validate and ValidateUpdate return every fault at once, with Kubernetes' paths and causes.
+	// ValidateUpdate runs after Validate has accepted the new object.
+	Validate       func(ctx context.Context, obj runtime.Object) field.ErrorList
+	ValidateUpdate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
+
+	// Warnings returns texts for the Warning header of a create or update.
+	Warnings func(ctx context.Context, obj runtime.Object) []string
+
+	// AllowCreateOnUpdate lets PUT create the object, as Kubernetes allows for leases and some others.
+	AllowCreateOnUpdate bool
+
+	// GracePeriod decides the deletion grace of obj; nil, or 0, deletes at once. asked is the
+	// client's wish, or nil. Pods wait for their node agent this way.
+	GracePeriod func(obj runtime.Object, asked *int64) int64
+
+	// KeepOnDelete says that obj must stay, marked as being deleted, until somebody else finishes
+	// it (a namespace until it is empty): like a finalizer that is not in the object's metadata.
+	KeepOnDelete func(obj runtime.Object) bool
+
+	// Claims returns the store keys that obj holds exclusively, below "/kontiki/claims/": a cluster
+	// IP, a node port, a pod CIDR. They are written and removed in the transaction that writes or
+	// removes the object, so nothing is allocated twice and nothing leaks.
+	Claims func(obj runtime.Object) []string
+	// Allocate fills the fields that the server must choose. taken reports whether a claim is held
+	// in the store. It runs again, on a fresh copy, when the transaction finds a claim taken after
+	// all. old is nil on create.
+	Allocate func(ctx context.Context, obj, old runtime.Object, taken func(claim string) bool) error
+
+	// TTL makes objects vanish on their own (events); nil keeps them.
+	TTL time.Duration
+}
+
+// Subresource is one row below a Resource: "status", "scale", "binding", "log".
+// Exactly one of Update, Project, Create and Connect is set.
+type Subresource struct {
+	Name  string
+	Kind  schema.GroupVersionKind // what travels in the body
+	New   func() runtime.Object   // an empty body; nil if there is none
+	Verbs []string                // of get, update, patch, create
+
+	// Update: body and parent are of one kind (status, ephemeralcontainers, resize). It copies into
+	// obj, which starts as the request's object, everything this subresource may not change from old.
+	Update func(ctx context.Context, obj, old runtime.Object)
+	// Project: the body is a view of the parent (scale).
+	Project *Projection
+	// Create: the body is a command to the parent (binding, eviction); it changes obj accordingly
+	// and returns an API status error to refuse.
+	Create func(ctx context.Context, obj, body runtime.Object) error
+	// Connect: a stream to the node that runs the object (log, exec, attach, portforward, proxy).
+	Connect bool
+}
+
+// Projection shows a part of an object as another kind and writes it back.
+type Projection struct {
+	Get func(parent runtime.Object) (runtime.Object, error)
+	Set func(parent, view runtime.Object) error
+}
+
+// GroupVersionKind of the row's objects.
+func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
+	return r.GroupVersion().WithKind(r.Kind)
+}
