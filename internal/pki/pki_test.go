@@ -6,11 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 func TestOpenCreatesOnceAndKeeps(t *testing.T) {
@@ -200,10 +200,12 @@ func TestKubeconfig(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
-	data, err := os.ReadFile(path)
+	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)
-	require.Contains(t, string(data), "server: https://127.0.0.1:6443")
-	require.Equal(t, 2, strings.Count(string(data), "kubernetes-admin\n")-1)
+	require.Equal(t, "https://127.0.0.1:6443", config.Host)
+	require.Equal(t, p.CA(), config.CAData)
+	require.Equal(t, p.Client(Admin).CertPEM, config.CertData)
+	require.Equal(t, p.Client(Admin).KeyPEM, config.KeyData)
 }
 
 // handshake returns the user that the server saw. In TLS 1.3 the client learns of a refusal only
