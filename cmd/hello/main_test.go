@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// runAsHello makes the test binary be the program: tests see exit codes and output as a container's
+// parent does.
+const runAsHello = "HELLO_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runAsHello) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func hello(input string, args ...string) (output string, code int) {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), runAsHello+"=1")
+	cmd.Stdin = strings.NewReader(input)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	_ = cmd.Run()
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestHelpers(t *testing.T) {
+	file := t.TempDir() + "/f"
+	require.NoError(t, os.WriteFile(file, []byte("content"), 0o600))
+	cases := []struct {
+		args   string
+		input  string
+		output string
+		code   int
+	}{
+		{args: "echo one two", output: "one two\n"},
+		{args: "exit 3", code: 3},
+		{args: "exit 0"},
+		{args: "sleep 1ms"},
+		{args: "lines 2", output: "line 0 \nline 1 \n"},
+		{args: "lines 1 10", output: "line 0 xx\n"},
+		{args: "partial abc", output: "abc"},
+		{args: "sha256", input: "abc", output: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"},
+		{args: "upper", input: "a\nb\n", output: "A\nB\n"},
+		{args: "cat " + file, output: "content"},
+		{args: "cat /does/not/exist", output: "hello: open /does/not/exist: no such file or directory\n", code: 1},
+		{args: "exit many", output: "hello: usage: exit CODE                     end with CODE\n", code: 1},
+	}
+	for _, c := range cases {
+		t.Run(c.args, func(t *testing.T) {
+			output, code := hello(c.input, strings.Fields(c.args)...)
+			require.Equal(t, c.output, output)
+			require.Equal(t, c.code, code)
+		})
+	}
+	output, code := hello("", "nonsense")
+	require.Equal(t, 2, code)
+	require.Contains(t, output, "sha256")
+}
+
+func TestIntroduce(t *testing.T) {
+	t.Setenv("POD_NAME", "p")
+	t.Setenv("POD_NAMESPACE", "ns")
+	t.Setenv("NODE_NAME", "n")
+	t.Setenv("GREETING", "Ahoy!")
+	w := httptest.NewRecorder()
+	introduce(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Equal(t, "Ahoy! I am pod p in namespace ns on node n.\n", w.Body.String())
+}
+
+func TestPauseEndsWithTheSignal(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, pause(ctx, time.Hour), terminated)
+}
