@@ -65,6 +65,14 @@ type Strategy struct {
 	// Warnings returns texts for the Warning header of a create or update.
 	Warnings func(ctx context.Context, obj runtime.Object) []string
 
+	// NoGeneration is set for kinds on which Kubernetes leaves metadata.generation alone (services,
+	// configmaps and most others of the core group).
+	NoGeneration bool
+
+	// KeepStatusOnCreate lets a create carry a status (a node registers itself with one). An update
+	// of the main resource never changes the status, if there is a status subresource.
+	KeepStatusOnCreate bool
+
 	// AllowCreateOnUpdate lets PUT create the object, as Kubernetes allows for leases and some others.
 	AllowCreateOnUpdate bool
 
@@ -76,13 +84,17 @@ type Strategy struct {
 	// it (a namespace until it is empty): like a finalizer that is not in the object's metadata.
 	KeepOnDelete func(obj runtime.Object) bool
 
+	// PrepareForDelete changes obj in the write that marks it as being deleted, if it stays for now
+	// (a namespace turns Terminating).
+	PrepareForDelete func(obj runtime.Object)
+
 	// Claims returns the store keys that obj holds exclusively, below "/kontiki/claims/": a cluster
 	// IP, a node port, a pod CIDR. They are written and removed in the transaction that writes or
 	// removes the object, so nothing is allocated twice and nothing leaks.
 	Claims func(obj runtime.Object) []string
 	// Allocate fills the fields that the server must choose. taken reports whether a claim is held
-	// in the store. It runs again, on a fresh copy, when the transaction finds a claim taken after
-	// all. old is nil on create.
+	// in the store, also by old itself. It runs again, on a fresh copy, when the transaction finds a
+	// claim taken after all. old is nil on create. Errors are API status errors.
 	Allocate func(ctx context.Context, obj, old runtime.Object, taken func(claim string) bool) error
 
 	// TTL makes objects vanish on their own (events); nil keeps them.
@@ -100,11 +112,16 @@ type Subresource struct {
 	// Update: body and parent are of one kind (status, ephemeralcontainers, resize). It copies into
 	// obj, which starts as the request's object, everything this subresource may not change from old.
 	Update func(ctx context.Context, obj, old runtime.Object)
+	// Validate takes the place of the strategy's Validate and ValidateUpdate for an Update; nil keeps those.
+	Validate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	// Project: the body is a view of the parent (scale).
 	Project *Projection
 	// Create: the body is a command to the parent (binding, eviction); it changes obj accordingly
 	// and returns an API status error to refuse.
 	Create func(ctx context.Context, obj, body runtime.Object) error
+	// DeleteOptions is set beside Create where the command is to delete (eviction): once Create has
+	// accepted, the object is deleted with these options (nil: the defaults) instead of being written.
+	DeleteOptions func(body runtime.Object) *metav1.DeleteOptions
 	// Connect: a stream to the node that runs the object (log, exec, attach, portforward, proxy).
 	Connect bool
 }

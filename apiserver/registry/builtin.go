@@ -1,0 +1,80 @@
+package registry
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
+)
+
+// Options are what the built-in rows need to know of the cluster.
+type Options struct {
+	// ServiceCIDR is where cluster IPs come from; the zero value means 10.96.0.0/16. Its first
+	// address belongs to the Service default/kubernetes.
+	ServiceCIDR netip.Prefix
+	// ClusterCIDR is cut into one /24 (IPv6: /64) per node; the zero value leaves spec.podCIDR of
+	// nodes alone.
+	ClusterCIDR netip.Prefix
+	// NodePorts is the range of node ports, both ends included; the zero value means 30000 to 32767.
+	NodePorts [2]int32
+}
+
+func (o Options) withDefaults() Options {
+	if !o.ServiceCIDR.IsValid() {
+		o.ServiceCIDR = netip.MustParsePrefix("10.96.0.0/16")
+	}
+	if o.NodePorts == [2]int32{} {
+		o.NodePorts = [2]int32{30000, 32767}
+	}
+	o.ServiceCIDR, o.ClusterCIDR = o.ServiceCIDR.Masked(), o.ClusterCIDR.Masked()
+	return o
+}
+
+// Builtin returns a table with all built-in rows.
+func Builtin(options Options) *Table {
+	options = options.withDefaults()
+	t := NewTable(newScheme())
+	events := coreEvents()
+	err := t.Add(slices.Concat(
+		coreRows(options, events),
+		appsRows(),
+		coordinationRows(),
+		discoveryRows(),
+		eventsRows(events),
+	)...)
+	if err != nil {
+		panic(fmt.Sprintf("built-in rows: %v", err)) // two rows of this package collide
+	}
+	return t
+}
+
+// newScheme registers the groups that have rows, the groups of subresource bodies, and the meta
+// types that travel in any group (Status, Table, PartialObjectMetadata, the option kinds).
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme,
+		appsv1.AddToScheme,
+		coordinationv1.AddToScheme,
+		discoveryv1.AddToScheme,
+		eventsv1.AddToScheme,
+		autoscalingv1.AddToScheme, // Scale
+		policyv1.AddToScheme,      // Eviction
+		metav1.AddMetaToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic(fmt.Sprintf("built-in types: %v", err)) // two Go types claim one kind
+		}
+	}
+	return s
+}

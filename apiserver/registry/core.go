@@ -1,0 +1,106 @@
+package registry
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+// coreRows are the resources of the core group ("/api/v1"). Kinds with much of their own have a file
+// of their name; the rest is here.
+func coreRows(options Options, events *Resource) []*Resource {
+	return []*Resource{
+		namespaces(),
+		pods(),
+		nodes(options),
+		services(options),
+		endpoints(),
+		configMaps(),
+		secrets(),
+		serviceAccounts(),
+		events,
+	}
+}
+
+func configMaps() *Resource {
+	r := newRow[corev1.ConfigMap, corev1.ConfigMapList](corev1.SchemeGroupVersion, "configmaps", "ConfigMap")
+	r.ShortNames = []string{"cm"}
+	r.Strategy = Strategy{NoGeneration: true}
+	return r
+}
+
+func secrets() *Resource {
+	r := newRow[corev1.Secret, corev1.SecretList](corev1.SchemeGroupVersion, "secrets", "Secret")
+	r.Strategy = Strategy{NoGeneration: true, Default: defaulter(defaultSecret)}
+	r.Fields = fieldSet(func(s *corev1.Secret) fields.Set { return fields.Set{"type": string(s.Type)} })
+	return r
+}
+
+func defaultSecret(s *corev1.Secret) {
+	if s.Type == "" {
+		s.Type = corev1.SecretTypeOpaque
+	}
+	// stringData is write-only: it is merged into data and never stored.
+	for key, value := range s.StringData {
+		if s.Data == nil {
+			s.Data = map[string][]byte{}
+		}
+		s.Data[key] = []byte(value)
+	}
+	s.StringData = nil
+}
+
+// serviceAccounts. Not yet: the token subresource (it needs a signing key).
+func serviceAccounts() *Resource {
+	r := newRow[corev1.ServiceAccount, corev1.ServiceAccountList](corev1.SchemeGroupVersion, "serviceaccounts", "ServiceAccount")
+	r.ShortNames = []string{"sa"}
+	r.Strategy = Strategy{NoGeneration: true}
+	return r
+}
+
+func endpoints() *Resource {
+	r := newRow[corev1.Endpoints, corev1.EndpointsList](corev1.SchemeGroupVersion, "endpoints", "Endpoints")
+	r.ShortNames = []string{"ep"}
+	r.Prefix = "/registry/services/endpoints"
+	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Default: defaulter(defaultEndpoints)}
+	return r
+}
+
+func defaultEndpoints(e *corev1.Endpoints) {
+	for i := range e.Subsets {
+		for j := range e.Subsets[i].Ports {
+			setDefault(&e.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
+		}
+	}
+}
+
+// coreEvents is the row that events are stored under, also those of events.k8s.io.
+func coreEvents() *Resource {
+	r := newRow[corev1.Event, corev1.EventList](corev1.SchemeGroupVersion, "events", "Event")
+	r.ShortNames = []string{"ev"}
+	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, TTL: time.Hour}
+	r.Fields = fieldSet(eventFields)
+	return r
+}
+
+// eventFields are the selectors that kubectl describe and kubectl events rely on.
+func eventFields(e *corev1.Event) fields.Set {
+	source := e.Source.Component
+	if source == "" {
+		source = e.ReportingController
+	}
+	return fields.Set{
+		"involvedObject.kind":            e.InvolvedObject.Kind,
+		"involvedObject.namespace":       e.InvolvedObject.Namespace,
+		"involvedObject.name":            e.InvolvedObject.Name,
+		"involvedObject.uid":             string(e.InvolvedObject.UID),
+		"involvedObject.apiVersion":      e.InvolvedObject.APIVersion,
+		"involvedObject.resourceVersion": e.InvolvedObject.ResourceVersion,
+		"involvedObject.fieldPath":       e.InvolvedObject.FieldPath,
+		"reason":                         e.Reason,
+		"reportingComponent":             e.ReportingController,
+		"source":                         source,
+		"type":                           e.Type,
+	}
+}

@@ -1,0 +1,94 @@
+package registry
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// pointer constrains P to be *T and an API object, so that rows can be declared by their Go types.
+type pointer[T any] interface {
+	*T
+	runtime.Object
+}
+
+// newRow starts a namespaced row with the names that follow from kind and plural. What differs is
+// set on the result.
+func newRow[T, L any, P pointer[T], PL pointer[L]](gv schema.GroupVersion, plural, kind string) *Resource {
+	return &Resource{
+		GroupVersionResource: gv.WithResource(plural),
+		Singular:             strings.ToLower(kind),
+		Kind:                 kind,
+		Namespaced:           true,
+		New:                  func() runtime.Object { return P(new(T)) },
+		NewList:              func() runtime.Object { return PL(new(L)) },
+		Prefix:               "/registry/" + plural,
+	}
+}
+
+// The funcs of a row take runtime.Object. These adapters let them be written for one Go type.
+
+func defaulter[T runtime.Object](f func(T)) func(runtime.Object) {
+	return func(obj runtime.Object) { f(obj.(T)) }
+}
+
+func preparer[T runtime.Object](f func(T)) func(context.Context, runtime.Object) {
+	return func(_ context.Context, obj runtime.Object) { f(obj.(T)) }
+}
+
+func updatePreparer[T runtime.Object](f func(obj, old T)) func(ctx context.Context, obj, old runtime.Object) {
+	return func(_ context.Context, obj, old runtime.Object) { f(obj.(T), old.(T)) }
+}
+
+func validator[T runtime.Object](f func(T) field.ErrorList) func(context.Context, runtime.Object) field.ErrorList {
+	return func(_ context.Context, obj runtime.Object) field.ErrorList { return f(obj.(T)) }
+}
+
+func updateValidator[T runtime.Object](f func(obj, old T) field.ErrorList) func(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	return func(_ context.Context, obj, old runtime.Object) field.ErrorList { return f(obj.(T), old.(T)) }
+}
+
+func fieldSet[T runtime.Object](f func(T) fields.Set) func(runtime.Object) fields.Set {
+	return func(obj runtime.Object) fields.Set { return f(obj.(T)) }
+}
+
+func cells[T runtime.Object](f func(obj T, now time.Time) []any) func(runtime.Object, time.Time) []any {
+	return func(obj runtime.Object, now time.Time) []any { return f(obj.(T), now) }
+}
+
+// statusOf makes the status subresource of r. keep copies from old what a status write may not
+// change; labels and annotations may be written through status, as in Kubernetes.
+func statusOf[T runtime.Object](r *Resource, keep func(obj, old T)) Subresource {
+	return Subresource{
+		Name:   "status",
+		Kind:   r.GroupVersionKind(),
+		New:    r.New,
+		Verbs:  []string{"get", "patch", "update"},
+		Update: updatePreparer(keep),
+	}
+}
+
+// connectTo makes a subresource that streams to the node of the object.
+func connectTo(name, optionsKind string, verbs ...string) Subresource {
+	return Subresource{
+		Name:    name,
+		Kind:    schema.GroupVersionKind{Version: "v1", Kind: optionsKind},
+		Verbs:   verbs,
+		Connect: true,
+	}
+}
+
+// column declares a table column; priority 1 is shown with -o wide only.
+func column(name, kind string, priority int32, description string) metav1.TableColumnDefinition {
+	c := metav1.TableColumnDefinition{Name: name, Type: kind, Priority: priority, Description: description}
+	if name == "Name" {
+		c.Format = "name"
+	}
+	return c
+}

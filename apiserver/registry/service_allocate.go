@@ -1,0 +1,201 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// serviceAllocator chooses cluster IPs and node ports. What it chooses becomes a claim in the
+// transaction that writes the Service, so two Services can never hold the same one, and deleting a
+// Service, or giving up a type, frees its claims in that very write.
+type serviceAllocator Options
+
+// serviceClaims are the addresses and ports that s holds.
+func serviceClaims(s *corev1.Service) []string {
+	if s.Spec.Type == corev1.ServiceTypeExternalName {
+		return nil
+	}
+	var claims []string
+	for _, ip := range s.Spec.ClusterIPs {
+		if ip != "" && ip != corev1.ClusterIPNone {
+			claims = append(claims, clusterIPClaim(ip))
+		}
+	}
+	for _, p := range s.Spec.Ports {
+		if claim := nodePortClaim(p.NodePort); p.NodePort != 0 && !slices.Contains(claims, claim) {
+			claims = append(claims, claim) // TCP and UDP of one Service may share a node port
+		}
+	}
+	if s.Spec.HealthCheckNodePort != 0 {
+		claims = append(claims, nodePortClaim(s.Spec.HealthCheckNodePort))
+	}
+	return claims
+}
+
+func clusterIPClaim(ip string) string        { return "/kontiki/claims/clusterip/" + ip }
+func nodePortClaim(port int32) string        { return "/kontiki/claims/nodeport/" + strconv.Itoa(int(port)) }
+func (a serviceAllocator) first() netip.Addr { return a.ServiceCIDR.Addr().Next() }
+
+// allocate fills in what the Service needs and checks what the user has chosen.
+func (a serviceAllocator) allocate(_ context.Context, obj, old runtime.Object, taken func(string) bool) error {
+	s := obj.(*corev1.Service)
+	var mine []string
+	if old != nil {
+		mine = serviceClaims(old.(*corev1.Service))
+	}
+	others := func(claim string) bool { return !slices.Contains(mine, claim) && taken(claim) }
+
+	if !needsClusterIP(&s.Spec) {
+		return nil
+	}
+	faults := a.clusterIP(s, mine, others)
+	faults = append(faults, a.nodePorts(s, mine, others)...)
+	if len(faults) > 0 {
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, faults)
+	}
+	return nil
+}
+
+func (a serviceAllocator) clusterIP(s *corev1.Service, mine []string, taken func(string) bool) field.ErrorList {
+	path := field.NewPath("spec", "clusterIPs")
+	switch {
+	case s.Spec.ClusterIP == corev1.ClusterIPNone:
+		s.Spec.ClusterIPs = []string{corev1.ClusterIPNone}
+		return nil
+	case s.Spec.ClusterIP == "":
+		ip, ok := a.pickClusterIP(taken)
+		if !ok {
+			return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate a serviceIP: range is full"))}
+		}
+		s.Spec.ClusterIP, s.Spec.ClusterIPs = ip, []string{ip}
+		return nil
+	}
+	if slices.Contains(mine, clusterIPClaim(s.Spec.ClusterIP)) {
+		return nil
+	}
+	if why := a.refuseClusterIP(s, taken); why != "" {
+		detail := fmt.Sprintf("failed to allocate IP %s: %s", s.Spec.ClusterIP, why)
+		return field.ErrorList{field.Invalid(path, s.Spec.ClusterIPs, detail)}
+	}
+	return nil
+}
+
+// refuseClusterIP says why the address that the user has chosen cannot be had, or "".
+func (a serviceAllocator) refuseClusterIP(s *corev1.Service, taken func(string) bool) string {
+	ip, err := netip.ParseAddr(s.Spec.ClusterIP)
+	last := lastAddress(a.ServiceCIDR)
+	switch {
+	case err != nil || !a.ServiceCIDR.Contains(ip) || ip == a.ServiceCIDR.Addr() || ip == last:
+		return fmt.Sprintf("the provided IP (%s) is not in the valid range. The range of valid IPs is %v", s.Spec.ClusterIP, a.ServiceCIDR)
+	case taken(clusterIPClaim(s.Spec.ClusterIP)), ip == a.first() && !(s.Namespace == "default" && s.Name == "kubernetes"):
+		return "provided IP is already allocated"
+	}
+	return ""
+}
+
+// pickClusterIP starts at a random address, so that an address is not given out again right after
+// it was freed, and takes the next free one. The first address is never picked.
+func (a serviceAllocator) pickClusterIP(taken func(string) bool) (string, bool) {
+	low, high := a.first().Next(), lastAddress(a.ServiceCIDR) // high is the broadcast address, not given out
+	size := int64(1 << 20)                                    // enough of an IPv6 range
+	if bits := a.ServiceCIDR.Addr().BitLen() - a.ServiceCIDR.Bits(); bits < 20 {
+		size = int64(1)<<bits - 3
+	}
+	if size <= 0 {
+		return "", false
+	}
+	ip := addressAfter(low, big.NewInt(rand.Int64N(size)))
+	for range size {
+		if !taken(clusterIPClaim(ip.String())) {
+			return ip.String(), true
+		}
+		if ip = ip.Next(); ip == high || !a.ServiceCIDR.Contains(ip) {
+			ip = low
+		}
+	}
+	return "", false
+}
+
+func lastAddress(p netip.Prefix) netip.Addr {
+	size := new(big.Int).Lsh(big.NewInt(1), uint(p.Addr().BitLen()-p.Bits()))
+	return addressAfter(p.Masked().Addr(), size.Sub(size, big.NewInt(1)))
+}
+
+// nodePorts fills in spec.ports[*].nodePort and healthCheckNodePort. Ports that differ only in
+// their protocol get the same node port, as in Kubernetes.
+func (a serviceAllocator) nodePorts(s *corev1.Service, mine []string, taken func(string) bool) field.ErrorList {
+	var faults field.ErrorList
+	held := map[int32]bool{}
+	check := func(path *field.Path, port int32) {
+		held[port] = true
+		if why := a.refuseNodePort(port, mine, taken); why != "" {
+			faults = append(faults, field.Invalid(path, port, why))
+		}
+	}
+	for i, p := range s.Spec.Ports {
+		if p.NodePort != 0 {
+			check(field.NewPath("spec", "ports").Index(i).Child("nodePort"), p.NodePort)
+		}
+	}
+	if s.Spec.HealthCheckNodePort != 0 {
+		check(field.NewPath("spec", "healthCheckNodePort"), s.Spec.HealthCheckNodePort)
+	}
+	pick := func(path *field.Path, into *int32) {
+		port, ok := a.pickNodePort(func(port int32) bool { return held[port] || taken(nodePortClaim(port)) })
+		if !ok {
+			faults = append(faults, field.InternalError(path, fmt.Errorf("failed to allocate a nodePort: range is full")))
+			return
+		}
+		*into, held[port] = port, true
+	}
+	if needsNodePort(&s.Spec) {
+		byPort := map[int32]int32{}
+		for i := range s.Spec.Ports {
+			p := &s.Spec.Ports[i]
+			if p.NodePort == 0 {
+				p.NodePort = byPort[p.Port]
+			}
+			if p.NodePort == 0 {
+				pick(field.NewPath("spec", "ports").Index(i).Child("nodePort"), &p.NodePort)
+			}
+			byPort[p.Port] = p.NodePort
+		}
+	}
+	if needsHealthCheckPort(&s.Spec) && s.Spec.HealthCheckNodePort == 0 {
+		pick(field.NewPath("spec", "healthCheckNodePort"), &s.Spec.HealthCheckNodePort)
+	}
+	return faults
+}
+
+func (a serviceAllocator) refuseNodePort(port int32, mine []string, taken func(string) bool) string {
+	switch {
+	case slices.Contains(mine, nodePortClaim(port)):
+		return ""
+	case port < a.NodePorts[0] || port > a.NodePorts[1]:
+		return fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", a.NodePorts[0], a.NodePorts[1])
+	case taken(nodePortClaim(port)):
+		return "provided port is already allocated"
+	}
+	return ""
+}
+
+func (a serviceAllocator) pickNodePort(taken func(int32) bool) (int32, bool) {
+	size := a.NodePorts[1] - a.NodePorts[0] + 1
+	start := rand.Int32N(size)
+	for i := range size {
+		if port := a.NodePorts[0] + (start+i)%size; !taken(port) {
+			return port, true
+		}
+	}
+	return 0, false
+}
