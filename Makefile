@@ -1,0 +1,84 @@
+# Everything is built from pinned Go modules into bin/. `make help` lists the targets.
+
+GO      ?= go
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+STATIC  := CGO_ENABLED=0 $(GO)
+TOOLS   := cd internal/tools && 
+
+CNI_PLUGINS := main/bridge main/loopback ipam/host-local meta/portmap
+CNI_MODULE  := github.com/containernetworking/plugins/plugins
+
+# Seconds that each fuzz target gets.
+FUZZTIME ?= 20s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---- build ----
+
+.PHONY: build
+build: bin/kontiki bin/kontiki-shim bin/runc bin/cni/.built bin/images/hello.tar ## build everything that a node needs into bin/
+
+# go build itself knows what is out of date, so these two are tried every time.
+.PHONY: bin/kontiki bin/kontiki-shim
+bin/kontiki bin/kontiki-shim:
+	$(STATIC) build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/$(@F)
+
+# runc needs cgo: part of it is C that runs before the Go runtime starts.
+bin/runc: internal/tools/go.sum
+	$(TOOLS) CGO_ENABLED=1 $(GO) build -trimpath -ldflags "-s -w" -o ../../$@ github.com/opencontainers/runc
+
+bin/cni/.built: internal/tools/go.sum
+	mkdir -p bin/cni
+	$(TOOLS) $(STATIC) build -trimpath -ldflags "-s -w" -o ../../bin/cni/ $(addprefix $(CNI_MODULE)/,$(CNI_PLUGINS))
+	touch $@
+
+bin/hello: $(wildcard cmd/hello/*.go) go.sum
+	$(STATIC) build -trimpath -ldflags "-s -w" -o $@ ./cmd/hello
+
+bin/images/hello.tar: bin/hello $(wildcard internal/testimage/*.go internal/testimage/mkimage/*.go)
+	mkdir -p bin/images
+	$(STATIC) run ./internal/testimage/mkimage bin/hello $@
+
+bin/staticcheck: internal/tools/go.sum
+	$(TOOLS) $(STATIC) build -trimpath -o ../../$@ honnef.co/go/tools/cmd/staticcheck
+
+# ---- run ----
+
+.PHONY: run
+run: build ## build, start one node, run examples/hello.yaml on it, stay up until Ctrl-C
+	@sh examples/run.sh
+
+# ---- check ----
+
+.PHONY: test
+test: build ## run all tests; as root they include real containers
+	@sh .ci/gotest.sh ./...
+
+.PHONY: race
+race: build ## run the tests that need no node under the race detector (needs gcc)
+	CGO_ENABLED=1 $(GO) test -race -short ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (default 20s)
+	@sh .ci/fuzz.sh $(FUZZTIME)
+
+.PHONY: lint
+lint: bin/staticcheck ## gofmt, go vet, staticcheck, go.mod
+	@sh .ci/lint.sh
+
+.PHONY: bench
+bench: build ## measure the store, the API server and a node, and print the figures
+	$(STATIC) run ./internal/bench
+
+.PHONY: e2e
+e2e: build ## run the end-to-end tests alone (needs root)
+	CGO_ENABLED=0 $(GO) test -count=1 -v ./internal/e2e/...
+
+.PHONY: clean
+clean: ## remove what was built (not .kontiki/)
+	rm -rf bin
