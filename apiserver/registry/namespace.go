@@ -2,6 +2,7 @@ package registry
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -15,6 +16,7 @@ func namespaces() *Resource {
 	// A collection of namespaces cannot be deleted, as in Kubernetes.
 	r.Verbs = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 	r.Strategy = Strategy{
+		ValidateName:     apivalidation.NameIsDNSLabel,
 		NoGeneration:     true,
 		Default:          defaulter(defaultNamespace),
 		PrepareForCreate: preparer(prepareNamespace),

@@ -62,6 +62,9 @@ type Strategy struct {
 	Validate       func(ctx context.Context, obj runtime.Object) field.ErrorList
 	ValidateUpdate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
 
+	// ValidateName judges a name, or with prefix set a generateName; nil wants a DNS subdomain.
+	ValidateName func(name string, prefix bool) []string
+
 	// Warnings returns texts for the Warning header of a create or update.
 	Warnings func(ctx context.Context, obj runtime.Object) []string
 
@@ -135,4 +138,14 @@ type Projection struct {
 // GroupVersionKind of the row's objects.
 func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupVersion().WithKind(r.Kind)
+}
+
+// Subresource returns the subresource of that name, or nil.
+func (r *Resource) Subresource(name string) *Subresource {
+	for i := range r.Subresources {
+		if r.Subresources[i].Name == name {
+			return &r.Subresources[i]
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -14,6 +15,7 @@ func services(options Options) *Resource {
 	r.Categories = []string{"all"}
 	r.Prefix = "/registry/services/specs"
 	r.Strategy = Strategy{
+		ValidateName:        apivalidation.NameIsDNS1035Label,
 		NoGeneration:        true,
 		AllowCreateOnUpdate: true,
 		Default:             defaulter(defaultService),
