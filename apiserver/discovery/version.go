@@ -1,0 +1,51 @@
+package discovery
+
+import (
+	"encoding/json"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// KubernetesVersion is the release whose API this server speaks. Clients compare it with their own.
+const KubernetesVersion = "v1.37.2"
+
+// Version is what /version answers and kubectl version prints.
+func Version() version.Info {
+	info := version.Info{
+		Major:        "1",
+		Minor:        "37",
+		GitVersion:   KubernetesVersion + "+kontiki",
+		GitTreeState: "clean",
+		GoVersion:    runtime.Version(),
+		Compiler:     runtime.Compiler,
+		Platform:     runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	build, _ := debug.ReadBuildInfo()
+	if build == nil {
+		return info
+	}
+	for _, s := range build.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			info.GitCommit = s.Value
+		case s.Key == "vcs.time":
+			info.BuildDate = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			info.GitTreeState = "dirty"
+		}
+	}
+	return info
+}
+
+// VersionHandler serves /version.
+func VersionHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		_ = encoder.Encode(Version()) // the client has gone if this fails
+	})
+}
