@@ -1,0 +1,308 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kontiki/mvcc"
+)
+
+// Config says how a Feed and its caches behave. The zero value is usable.
+type Config struct {
+	Log *slog.Logger // nil discards
+
+	// BookmarkPeriod is how often a watcher that asked for bookmarks gets one; 0 means a minute, as
+	// in Kubernetes.
+	BookmarkPeriod time.Duration
+	// SweepPeriod is how often decoded objects and encodings that nobody used since the last sweep
+	// are dropped; 0 means a minute.
+	SweepPeriod time.Duration
+	// RetryPeriod is the pause before the feed turns to a failed source again; 0 means 200 ms.
+	RetryPeriod time.Duration
+	// KeepChanges is how many recent changes a cache keeps for watchers to start from; 0 means 1,024.
+	KeepChanges int
+	// MaxChanges is how many it keeps while a slow watcher still needs them; 0 means 16 times KeepChanges.
+	MaxChanges int
+}
+
+func (c Config) withDefaults() Config {
+	orDuration(&c.BookmarkPeriod, time.Minute)
+	orDuration(&c.SweepPeriod, time.Minute)
+	orDuration(&c.RetryPeriod, 200*time.Millisecond)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.KeepChanges == 0 {
+		c.KeepChanges = 1024
+	}
+	if c.MaxChanges == 0 {
+		c.MaxChanges = 16 * c.KeepChanges
+	}
+	return c
+}
+
+func orDuration(d *time.Duration, otherwise time.Duration) {
+	if *d == 0 {
+		*d = otherwise
+	}
+}
+
+// errStreamEnded: the source closed a watch without saying why.
+var errStreamEnded = errors.New("watch: the source ended the stream")
+
+// Feed follows the whole store with a single watch and hands each change to the caches it concerns.
+//
+// One watch rather than one for each resource keeps every cache at the same revision: a consistent
+// list of a resource that has been quiet for days waits for the feed, which any write moves on, and
+// not for a progress message about that resource. Every revision of the store has at least one event,
+// so the feed reaches each of them.
+type Feed struct {
+	source Source
+	config Config
+
+	cancel  context.CancelFunc
+	closing chan struct{} // closed when Close begins
+	done    sync.WaitGroup
+
+	// revision is the store revision that every loaded cache has reached. Written under mu.
+	revision atomic.Int64
+	// epoch counts how often the store has gone back in time (restored from a backup). What was
+	// read in an earlier epoch cannot be continued.
+	epoch atomic.Int64
+
+	mu       sync.Mutex          // guards what follows; taken before a Cache's mu
+	caches   map[string][]*Cache // those that have joined, by prefix
+	ready    bool                // revision is known
+	advanced chan struct{}       // closed when revision moves; nil while nobody waits
+}
+
+// NewFeed starts to follow source. It returns at once; Wait and the caches wait until the source answers.
+func NewFeed(source Source, config Config) *Feed {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &Feed{
+		source:  source,
+		config:  config.withDefaults(),
+		cancel:  cancel,
+		closing: make(chan struct{}),
+		caches:  map[string][]*Cache{},
+	}
+	f.done.Go(func() { f.run(ctx) })
+	f.done.Go(func() { f.sweepEvery(ctx, f.config.SweepPeriod) })
+	return f
+}
+
+// Close ends the feed and every watcher (with ErrClosed). It must be called once.
+func (f *Feed) Close() {
+	close(f.closing)
+	f.cancel()
+	f.done.Wait()
+}
+
+// Revision is the store revision that the feed, and with it every loaded cache, has reached.
+func (f *Feed) Revision() int64 { return f.revision.Load() }
+
+// Wait returns once the feed has reached revision.
+func (f *Feed) Wait(ctx context.Context, revision int64) error {
+	for {
+		advanced, ok := f.reached(revision)
+		if ok {
+			return nil
+		}
+		select {
+		case <-advanced:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.closing:
+			return ErrClosed
+		}
+	}
+}
+
+// reached reports whether the feed is at revision, and otherwise returns what is closed when it moves.
+func (f *Feed) reached(revision int64) (<-chan struct{}, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ready && f.revision.Load() >= revision {
+		return nil, true
+	}
+	if f.advanced == nil {
+		f.advanced = make(chan struct{})
+	}
+	return f.advanced, false
+}
+
+// run follows the source, again and again, until ctx ends.
+func (f *Feed) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := f.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		f.config.Log.Warn("watch feed interrupted", "revision", f.Revision(), "error", err)
+		select {
+		case <-time.After(f.config.RetryPeriod):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// everyKey starts and, by etcd's convention for an open end, also ends the range of all keys.
+var everyKey = []byte{0}
+
+// follow dispatches what the source streams until the stream ends.
+func (f *Feed) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // releases the source's stream
+	newest, err := f.source.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	f.resume(newest)
+	// No PrevKV: a cache knows the previous version. That saves the store a read for every write.
+	batches := f.source.Watch(ctx, mvcc.WatchRequest{
+		Key: everyKey, End: everyKey, StartRevision: f.Revision() + 1, Progress: true,
+	})
+	for batch := range batches {
+		if errors.Is(batch.Err, mvcc.ErrCompacted) {
+			f.restart(newest)
+		}
+		if batch.Err != nil {
+			return batch.Err
+		}
+		f.dispatch(batch)
+	}
+	return errStreamEnded
+}
+
+// resume prepares the feed to go on where it was: at newest if it is new, or if the store has gone
+// back in time since.
+func (f *Feed) resume(newest int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ready && newest < f.revision.Load() {
+		f.epoch.Add(1)
+		f.unloadAll()
+		f.moveTo(newest)
+	}
+	if !f.ready {
+		f.ready = true
+		f.moveTo(newest)
+	}
+}
+
+// restart skips to newest because the changes in between are compacted. The caches will be loaded
+// anew; their watchers turn to history, and so learn themselves whether they have missed anything.
+func (f *Feed) restart(newest int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unloadAll()
+	f.moveTo(newest)
+}
+
+func (f *Feed) unloadAll() {
+	for _, caches := range f.caches {
+		for _, c := range caches {
+			c.unload()
+		}
+	}
+	clear(f.caches)
+}
+
+// moveTo sets the revision and wakes those who wait for it. f.mu is held.
+func (f *Feed) moveTo(revision int64) {
+	f.revision.Store(revision)
+	if f.advanced != nil {
+		close(f.advanced)
+		f.advanced = nil
+	}
+}
+
+// dispatch applies one batch to every cache it concerns, and only then moves the feed's revision.
+func (f *Feed) dispatch(batch mvcc.WatchBatch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var touched []*Cache
+	for _, event := range batch.Events {
+		touched = f.route(event, touched)
+	}
+	for _, c := range touched {
+		c.apply(c.incoming, batch.Revision)
+		c.incoming = c.incoming[:0]
+	}
+	if batch.Revision > f.revision.Load() {
+		f.moveTo(batch.Revision)
+	}
+}
+
+// route leaves event with the caches of every prefix of its key: "/registry/pods/default/web" is
+// looked up as "/", "/registry/", "/registry/pods/" and "/registry/pods/default/".
+func (f *Feed) route(event mvcc.Event, touched []*Cache) []*Cache {
+	for i, b := range event.KV.Key {
+		if b != '/' {
+			continue
+		}
+		for _, c := range f.caches[string(event.KV.Key[:i+1])] {
+			if len(c.incoming) == 0 {
+				touched = append(touched, c)
+			}
+			c.incoming = append(c.incoming, event)
+		}
+	}
+	return touched
+}
+
+// join lets c have every change after the revision that it returns.
+func (f *Feed) join(ctx context.Context, c *Cache) (int64, error) {
+	if err := f.Wait(ctx, 0); err != nil { // until it is ready
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.caches[c.prefix] = append(f.caches[c.prefix], c)
+	c.startLoading()
+	return f.revision.Load(), nil
+}
+
+// leave undoes join.
+func (f *Feed) leave(c *Cache) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.unload()
+	others := f.caches[c.prefix][:0:0]
+	for _, other := range f.caches[c.prefix] {
+		if other != c {
+			others = append(others, other)
+		}
+	}
+	f.caches[c.prefix] = others
+}
+
+// sweepEvery lets every cache drop what nobody uses, once a period.
+func (f *Feed) sweepEvery(ctx context.Context, period time.Duration) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, c := range f.joined() {
+			c.sweep()
+		}
+	}
+}
+
+func (f *Feed) joined() []*Cache {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []*Cache
+	for _, caches := range f.caches {
+		all = append(all, caches...)
+	}
+	return all
+}
