@@ -26,6 +26,7 @@ func deployments() *Resource {
 		scale(scaledDeployment),
 		statusOf(r, func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels }),
 	}
+	r.Columns, r.Row = deploymentColumns, cells(deploymentRow)
 	return r
 }
 
@@ -63,6 +64,7 @@ func replicaSets() *Resource {
 	r.Fields = fieldSet(func(rs *appsv1.ReplicaSet) fields.Set {
 		return fields.Set{"status.replicas": strconv.Itoa(int(rs.Status.Replicas))}
 	})
+	r.Columns, r.Row = replicaSetColumns, cells(replicaSetRow)
 	return r
 }
 

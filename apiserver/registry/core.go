@@ -27,6 +27,7 @@ func configMaps() *Resource {
 	r := newRow[corev1.ConfigMap, corev1.ConfigMapList](corev1.SchemeGroupVersion, "configmaps", "ConfigMap")
 	r.ShortNames = []string{"cm"}
 	r.Strategy = Strategy{NoGeneration: true}
+	r.Columns, r.Row = configMapColumns, cells(configMapRow)
 	return r
 }
 
@@ -34,6 +35,7 @@ func secrets() *Resource {
 	r := newRow[corev1.Secret, corev1.SecretList](corev1.SchemeGroupVersion, "secrets", "Secret")
 	r.Strategy = Strategy{NoGeneration: true, Default: defaulter(defaultSecret)}
 	r.Fields = fieldSet(func(s *corev1.Secret) fields.Set { return fields.Set{"type": string(s.Type)} })
+	r.Columns, r.Row = secretColumns, cells(secretRow)
 	return r
 }
 
@@ -56,6 +58,7 @@ func serviceAccounts() *Resource {
 	r := newRow[corev1.ServiceAccount, corev1.ServiceAccountList](corev1.SchemeGroupVersion, "serviceaccounts", "ServiceAccount")
 	r.ShortNames = []string{"sa"}
 	r.Strategy = Strategy{NoGeneration: true}
+	r.Columns, r.Row = serviceAccountColumns, cells(serviceAccountRow)
 	return r
 }
 
@@ -64,6 +67,7 @@ func endpoints() *Resource {
 	r.ShortNames = []string{"ep"}
 	r.Prefix = "/registry/services/endpoints"
 	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Default: defaulter(defaultEndpoints)}
+	r.Columns, r.Row = endpointsColumns, cells(endpointsRow)
 	return r
 }
 
@@ -81,6 +85,7 @@ func coreEvents() *Resource {
 	r.ShortNames = []string{"ev"}
 	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, TTL: time.Hour}
 	r.Fields = fieldSet(eventFields)
+	r.Columns, r.Row = eventColumns, cells(eventRow)
 	return r
 }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -29,6 +30,13 @@ func eventsRows(core *Resource) []*Resource {
 			"type":                      e.Type,
 		}
 	})
+	r.Columns, r.Row = eventColumns, func(obj runtime.Object, now time.Time) []any {
+		e, err := eventToCore(obj)
+		if err != nil {
+			return make([]any, len(eventColumns))
+		}
+		return eventRow(e.(*corev1.Event), now)
+	}
 	return []*Resource{r}
 }
 

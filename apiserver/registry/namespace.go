@@ -34,6 +34,7 @@ func namespaces() *Resource {
 	}
 	r.Subresources = []Subresource{finalize, status}
 	r.Fields = fieldSet(func(ns *corev1.Namespace) fields.Set { return fields.Set{"status.phase": string(ns.Status.Phase)} })
+	r.Columns, r.Row = namespaceColumns, cells(namespaceRow)
 	return r
 }
 

@@ -34,6 +34,7 @@ func nodes(options Options) *Resource {
 	r.Fields = fieldSet(func(n *corev1.Node) fields.Set {
 		return fields.Set{"spec.unschedulable": strconv.FormatBool(n.Spec.Unschedulable)}
 	})
+	r.Columns, r.Row = nodeColumns, cells(nodeRow)
 	return r
 }
 

@@ -21,6 +21,7 @@ func pods() *Resource {
 	}
 	r.Subresources = podSubresources(r)
 	r.Fields = fieldSet(podFields)
+	r.Columns, r.Row = podColumns, cells(podRow)
 	return r
 }
 

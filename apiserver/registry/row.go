@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -82,13 +81,4 @@ func connectTo(name, optionsKind string, verbs ...string) Subresource {
 		Verbs:   verbs,
 		Connect: true,
 	}
-}
-
-// column declares a table column; priority 1 is shown with -o wide only.
-func column(name, kind string, priority int32, description string) metav1.TableColumnDefinition {
-	c := metav1.TableColumnDefinition{Name: name, Type: kind, Priority: priority, Description: description}
-	if name == "Name" {
-		c.Format = "name"
-	}
-	return c
 }

@@ -31,5 +31,6 @@ func services(options Options) *Resource {
 	r.Fields = fieldSet(func(s *corev1.Service) fields.Set {
 		return fields.Set{"spec.clusterIP": s.Spec.ClusterIP, "spec.type": string(s.Spec.Type)}
 	})
+	r.Columns, r.Row = serviceColumns, cells(serviceRow)
 	return r
 }
