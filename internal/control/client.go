@@ -1,0 +1,64 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// ErrNotRunning says that no kontiki serves the socket.
+var ErrNotRunning = errors.New("no kontiki is running")
+
+// Client calls the process that serves a socket.
+type Client struct {
+	path string
+	http http.Client
+}
+
+// NewClient returns a client of the socket at path. Nothing is opened before the first call.
+func NewClient(path string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}
+	return &Client{path: path, http: http.Client{Transport: &http.Transport{DialContext: dial}}}
+}
+
+// StoreStatus returns the store member's status as JSON.
+func (c *Client) StoreStatus(ctx context.Context) (json.RawMessage, error) {
+	var status json.RawMessage
+	err := c.call(ctx, http.MethodGet, "/store/status", nil, &status)
+	return status, err
+}
+
+// ImportImages sends an archive and returns the names of the images in it.
+func (c *Client) ImportImages(ctx context.Context, archive io.Reader) ([]string, error) {
+	var names []string
+	err := c.call(ctx, http.MethodPost, "/images", archive, &names)
+	return names, err
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body io.Reader, into any) error {
+	request, err := http.NewRequestWithContext(ctx, method, "http://kontiki"+path, body)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	var dialing *net.OpError
+	if errors.As(err, &dialing) && dialing.Op == "dial" {
+		return fmt.Errorf("%w (%v)", ErrNotRunning, dialing)
+	}
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
+		return errors.New(strings.TrimSpace(string(text)))
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}
