@@ -1,0 +1,81 @@
+package mvcc
+
+import "fmt"
+
+// Command is one change of the store as the raft log carries it: a transaction, or a compaction.
+type Command struct {
+	Txn     *TxnRequest
+	Compact int64 // compact at this revision, if Txn is nil
+}
+
+// Result answers a Command. Err means that the command changed nothing; it is the same on every member.
+type Result struct {
+	Txn TxnResult
+	Err error
+}
+
+// Apply applies the commands of the raft entry at index, in order, each atomically. An index that was
+// applied before is skipped, with nil results: after a restart raft replays more than is missing.
+//
+// Apply panics if the file does not hold what it should: going on would make members differ.
+func (s *Store) Apply(index uint64, commands ...Command) []Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waitForRoom()
+	if s.closed {
+		return failAll(commands, ErrClosed)
+	}
+	if index <= s.meta.applied {
+		return nil
+	}
+	results := make([]Result, len(commands))
+	for i, c := range commands {
+		results[i] = s.applyOne(c)
+	}
+	s.meta.applied = index
+	s.waiters.wake(index)
+	return results
+}
+
+func failAll(commands []Command, err error) []Result {
+	results := make([]Result, len(commands))
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+func (s *Store) applyOne(c Command) Result {
+	if c.Txn == nil {
+		return Result{Txn: TxnResult{Revision: s.meta.revision}, Err: s.compact(c.Compact)}
+	}
+	if err := c.Txn.Validate(); err != nil {
+		return Result{Err: err}
+	}
+	t := newWriteTxn(s)
+	defer t.close()
+	result, err := t.run(c.Txn)
+	return Result{Txn: result, Err: err}
+}
+
+// compact raises the revision below which nothing can be read. The space is freed later (sweep).
+func (s *Store) compact(revision int64) error {
+	switch {
+	case revision <= s.meta.compacted:
+		return ErrCompacted
+	case revision > s.meta.revision:
+		return ErrFutureRevision
+	}
+	s.meta.compacted = revision
+	s.noteDirty()
+	kick(s.background.sweep)
+	return nil
+}
+
+// must is for what cannot fail unless the file or this package is broken.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("mvcc: cannot apply: %v", err))
+	}
+	return v
+}

@@ -1,0 +1,185 @@
+package mvcc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// file is the bbolt file: history and the few numbers beside it. docs/formats/mvcc-file.md draws it.
+type file struct {
+	db *bbolt.DB
+}
+
+var (
+	historyBucket = []byte("history") // revision → record
+	metaBucket    = []byte("meta")    // name → 8 bytes, big-endian
+)
+
+// formatVersion is the version of the file's layout.
+const formatVersion = 1
+
+// meta is what the file says about itself as a whole.
+type meta struct {
+	applied   uint64 // raft index of the last command whose effects are in the file
+	revision  int64  // newest main revision; not derived from history, which compaction can empty
+	compacted int64  // reads below it are refused
+	swept     int64  // the compaction whose physical part is done
+}
+
+// mmapBytes is the address space (not memory) reserved for the file. While the file is smaller,
+// bbolt never has to stop readers and writers to map it anew.
+const mmapBytes = 4 << 30
+
+// lockTimeout is how long to wait for another process to let go of the file.
+const lockTimeout = 2 * time.Second
+
+// openFile opens the file at path, or creates it. It is always synced; the free list is not written
+// with each commit but found again at open, so that commits stay small however large the file grew.
+func openFile(path string) (*file, error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout:         lockTimeout,
+		NoFreelistSync:  true,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mmapBytes,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	f := &file{db: db}
+	if err := f.init(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return f, nil
+}
+
+// init makes the buckets of a new file and refuses one of another format.
+func (f *file) init() error {
+	fresh := false
+	err := f.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(metaBucket)
+		if fresh = b == nil; fresh {
+			return nil
+		}
+		if v := getNumber(b, "format"); v != formatVersion {
+			return fmt.Errorf("%w: format %d, want %d", ErrCorrupt, v, formatVersion)
+		}
+		return nil
+	})
+	if err != nil || !fresh {
+		return err
+	}
+	return f.db.Update(func(tx *bbolt.Tx) error {
+		if _, err := tx.CreateBucket(historyBucket); err != nil {
+			return err
+		}
+		b, err := tx.CreateBucket(metaBucket)
+		if err != nil {
+			return err
+		}
+		return errors.Join(putNumber(b, "format", formatVersion), meta{revision: firstRevision}.write(tx))
+	})
+}
+
+// load reads the numbers and builds the index from history.
+func (f *file) load() (meta, *index, error) {
+	var m meta
+	x := newIndex()
+	err := f.db.View(func(tx *bbolt.Tx) error {
+		m = readMeta(tx)
+		return tx.Bucket(historyBucket).ForEach(func(k, v []byte) error {
+			rev, err := parseRevision(k)
+			if err != nil {
+				return err
+			}
+			r, err := decodeRecord(rev, v)
+			if err != nil {
+				return err
+			}
+			x.obtain(r.kv.Key).restore(&r)
+			return nil
+		})
+	})
+	return m, x, err
+}
+
+// write appends records and sets the numbers, in one durable transaction.
+func (f *file) write(records []*record, m meta) error {
+	return f.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(historyBucket)
+		b.FillPercent = 0.95 // keys only ever grow: leave no room for others between them
+		for _, r := range records {
+			if err := b.Put(r.rev.bytes(), r.encode()); err != nil {
+				return err
+			}
+		}
+		return m.write(tx)
+	})
+}
+
+// remove deletes revisions from history, in one durable transaction.
+func (f *file) remove(revisions []Revision) error {
+	return f.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(historyBucket)
+		for _, rev := range revisions {
+			if err := b.Delete(rev.bytes()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func readMeta(tx *bbolt.Tx) meta {
+	b := tx.Bucket(metaBucket)
+	return meta{
+		applied:   getNumber(b, "applied"),
+		revision:  int64(getNumber(b, "revision")),
+		compacted: int64(getNumber(b, "compacted")),
+		swept:     int64(getNumber(b, "swept")),
+	}
+}
+
+func (m meta) write(tx *bbolt.Tx) error {
+	b := tx.Bucket(metaBucket)
+	return errors.Join(
+		putNumber(b, "applied", m.applied),
+		putNumber(b, "revision", uint64(m.revision)),
+		putNumber(b, "compacted", uint64(m.compacted)),
+		putNumber(b, "swept", uint64(m.swept)),
+	)
+}
+
+func getNumber(b *bbolt.Bucket, name string) uint64 {
+	if v := b.Get([]byte(name)); len(v) == 8 {
+		return binary.BigEndian.Uint64(v)
+	}
+	return 0
+}
+
+func putNumber(b *bbolt.Bucket, name string, n uint64) error {
+	return b.Put([]byte(name), binary.BigEndian.AppendUint64(nil, n))
+}
+
+// syncDir makes a rename in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// removeLeftover deletes what an interrupted restore may have left beside the file.
+func removeLeftover(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

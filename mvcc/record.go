@@ -1,0 +1,75 @@
+package mvcc
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// record is one change of one key: what the file stores under a revision and what watchers see.
+// A record never changes once it is in the tail, so it can be read without a lock.
+type record struct {
+	rev       Revision
+	prev      Revision // the version that this one replaced; zero if the key did not exist
+	tombstone bool     // the key was deleted; kv has only Key and ModRevision
+	kv        KeyValue
+}
+
+// size is about what the record costs in memory, in bytes.
+func (r *record) size() int { return len(r.kv.Key) + len(r.kv.Value) + 160 }
+
+func (r *record) event(prev *KeyValue) Event {
+	if r.tombstone {
+		return Event{Type: DeleteEvent, KV: r.kv, PrevKV: prev}
+	}
+	return Event{Type: PutEvent, KV: r.kv, PrevKV: prev}
+}
+
+const flagTombstone = 1 << 0
+
+// encode gives the record's value in the file; docs/formats/mvcc-file.md draws it.
+// The revision is not in it: it is the key.
+func (r *record) encode() []byte {
+	b := make([]byte, 0, 1+6*binary.MaxVarintLen64+len(r.kv.Key)+len(r.kv.Value))
+	var flags byte
+	if r.tombstone {
+		flags |= flagTombstone
+	}
+	b = append(b, flags)
+	for _, n := range []int64{r.kv.CreateRevision, r.kv.Version, r.kv.Lease, r.prev.Main, int64(r.prev.Sub), int64(len(r.kv.Key))} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	b = append(b, r.kv.Key...)
+	return append(b, r.kv.Value...)
+}
+
+// decodeRecord reads what encode wrote. The record's Key and Value point into b.
+func decodeRecord(rev Revision, b []byte) (record, error) {
+	corrupt := func() (record, error) {
+		return record{}, fmt.Errorf("%w: record of revision %d.%d", ErrCorrupt, rev.Main, rev.Sub)
+	}
+	if len(b) == 0 || b[0]&^flagTombstone != 0 {
+		return corrupt()
+	}
+	tombstone := b[0]&flagTombstone != 0
+	b = b[1:]
+	var n [6]uint64
+	for i := range n {
+		v, size := binary.Uvarint(b)
+		if size <= 0 {
+			return corrupt()
+		}
+		n[i], b = v, b[size:]
+	}
+	if n[5] > uint64(len(b)) {
+		return corrupt()
+	}
+	return record{
+		rev:       rev,
+		prev:      Revision{Main: int64(n[3]), Sub: int32(n[4])},
+		tombstone: tombstone,
+		kv: KeyValue{
+			Key: b[:n[5]:n[5]], Value: b[n[5]:], ModRevision: rev.Main,
+			CreateRevision: int64(n[0]), Version: int64(n[1]), Lease: int64(n[2]),
+		},
+	}, nil
+}

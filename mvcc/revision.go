@@ -1,0 +1,52 @@
+package mvcc
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+)
+
+// Revision names one change in history: Main counts the transactions that wrote, Sub the changes
+// within one, from 0. A fresh store is at main revision 1, so the first write is 2.0, as in etcd.
+type Revision struct {
+	Main int64
+	Sub  int32
+}
+
+// firstRevision is the main revision of a store in which nothing was ever written.
+const firstRevision = 1
+
+// lastSub is above every sub revision: Revision{n, lastSub} is the end of transaction n.
+const lastSub = math.MaxInt32
+
+// Compare orders revisions as they happened.
+func (r Revision) Compare(o Revision) int {
+	if c := cmp.Compare(r.Main, o.Main); c != 0 {
+		return c
+	}
+	return cmp.Compare(r.Sub, o.Sub)
+}
+
+// IsZero reports whether r names no change at all.
+func (r Revision) IsZero() bool { return r == Revision{} }
+
+// revisionBytes is the length of a revision as a key of the file: main and sub, big-endian, so that
+// the order of the bytes is the order of history.
+const revisionBytes = 12
+
+func (r Revision) bytes() []byte {
+	b := make([]byte, revisionBytes)
+	binary.BigEndian.PutUint64(b, uint64(r.Main))
+	binary.BigEndian.PutUint32(b[8:], uint32(r.Sub))
+	return b
+}
+
+func parseRevision(b []byte) (Revision, error) {
+	if len(b) != revisionBytes {
+		return Revision{}, ErrCorrupt
+	}
+	return Revision{
+		Main: int64(binary.BigEndian.Uint64(b)),
+		Sub:  int32(binary.BigEndian.Uint32(b[8:])),
+	}, nil
+}

@@ -1,0 +1,40 @@
+package mvcc
+
+import "go.etcd.io/bbolt"
+
+// Stats is what a store can say about itself.
+type Stats struct {
+	Revision     int64  // newest main revision
+	Compacted    int64  // reads below are refused
+	Swept        int64  // the compaction whose space has been freed; below Compacted while a sweep runs or fails
+	Applied      uint64 // raft index of the newest command applied
+	Durable      uint64 // raft index up to which the file is complete
+	Keys         int    // keys in the index, deleted ones included until compaction forgets them
+	Watchers     int
+	TailBytes    int   // memory held by recent history
+	PendingBytes int   // part of TailBytes that is not in the file yet
+	FileBytes    int64 // size of the file
+	InUseBytes   int64 // without its free pages
+}
+
+// Stats returns current figures.
+func (s *Store) Stats() (Stats, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return Stats{}, ErrClosed
+	}
+	st := Stats{
+		Revision: s.meta.revision, Compacted: s.meta.compacted, Swept: s.meta.swept, Applied: s.meta.applied,
+		Keys: s.index.tree.Len(), Watchers: len(s.watchers.list),
+		TailBytes: s.tail.bytes, PendingBytes: s.tail.undurableBytes(),
+	}
+	err := s.file.db.View(func(tx *bbolt.Tx) error {
+		st.Durable = readMeta(tx).applied
+		st.FileBytes = tx.Size()
+		free := int64(s.file.db.Stats().FreePageN) * int64(tx.DB().Info().PageSize)
+		st.InUseBytes = st.FileBytes - free
+		return nil
+	})
+	return st, err
+}

@@ -1,0 +1,76 @@
+package mvcc
+
+// sweepKeys is how many keys a sweep looks at in one go, with the store locked; a tenth of a
+// millisecond or so. What they leave behind is removed from the file in one bbolt transaction.
+const sweepKeys = 500
+
+// sweeper does the physical part of compactions: it forgets, in the index and then in the file, what
+// can no longer be asked for. It goes by the index, never through all of history, and always index
+// first: a reader that finds a revision in the index finds it in the file. If it is cut short by a
+// crash, the index built at the next open shows again what is left to remove.
+type sweeper struct {
+	s      *Store
+	doomed []Revision // gone from the index, still in the file
+}
+
+// sweepLoop sweeps after each compaction. When that fails it tries again, for as long as the store is open.
+func (s *Store) sweepLoop() {
+	w := &sweeper{s: s}
+	for {
+		select {
+		case <-s.background.sweep:
+			s.retry("sweep", w.sweep)
+		case <-s.background.stop:
+			return
+		}
+	}
+}
+
+// sweep brings the file up to the newest compaction.
+func (w *sweeper) sweep() error {
+	s := w.s
+	s.mu.RLock()
+	target, swept := s.meta.compacted, s.meta.swept
+	s.mu.RUnlock()
+	if swept >= target {
+		return nil
+	}
+	// What is to be removed must be in the file first, or a later commit would bring it back.
+	if err := s.commit(); err != nil {
+		return err
+	}
+	for from := []byte{}; from != nil; {
+		select {
+		case <-s.background.stop:
+			return nil // the next Open goes on
+		default:
+		}
+		var err error
+		if from, err = w.some(from, target); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.meta.swept = target
+	s.mu.Unlock()
+	return s.commit()
+}
+
+// some sweeps a few keys from the key `from` on and returns the next one, nil at the end.
+func (w *sweeper) some(from []byte, target int64) (next []byte, err error) {
+	s := w.s
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	s.mu.Lock()
+	gone, next := s.index.compact(from, target, sweepKeys)
+	s.mu.Unlock()
+	w.doomed = append(w.doomed, gone...)
+	if len(w.doomed) == 0 {
+		return next, nil
+	}
+	if err := s.file.remove(w.doomed); err != nil { // the file is not swapped while commitMu is held
+		return nil, err
+	}
+	w.doomed = nil
+	return next, nil
+}
