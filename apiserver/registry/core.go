@@ -57,7 +57,7 @@ func defaultSecret(s *corev1.Secret) {
 func serviceAccounts() *Resource {
 	r := newRow[corev1.ServiceAccount, corev1.ServiceAccountList](corev1.SchemeGroupVersion, "serviceaccounts", "ServiceAccount")
 	r.ShortNames = []string{"sa"}
-	r.Strategy = Strategy{NoGeneration: true}
+	r.Strategy = Strategy{NoGeneration: true, ReturnDeleted: true}
 	r.Columns, r.Row = serviceAccountColumns, cells(serviceAccountRow)
 	return r
 }

@@ -18,6 +18,7 @@ func namespaces() *Resource {
 	r.Strategy = Strategy{
 		ValidateName:     apivalidation.NameIsDNSLabel,
 		NoGeneration:     true,
+		ReturnDeleted:     true,
 		Default:          defaulter(defaultNamespace),
 		PrepareForCreate: preparer(prepareNamespace),
 		PrepareForUpdate: updatePreparer(func(ns, old *corev1.Namespace) { ns.Spec.Finalizers = old.Spec.Finalizers }),

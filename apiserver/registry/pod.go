@@ -18,6 +18,7 @@ func pods() *Resource {
 		Default:          defaulter(defaultPod),
 		PrepareForCreate: preparer(preparePod),
 		GracePeriod:      podGracePeriod,
+		ReturnDeleted:    true,
 	}
 	r.Subresources = podSubresources(r)
 	r.Fields = fieldSet(podFields)

@@ -91,6 +91,10 @@ type Strategy struct {
 	// (a namespace turns Terminating).
 	PrepareForDelete func(obj runtime.Object)
 
+	// ReturnDeleted makes a DELETE answer with the object instead of a Status, as Kubernetes does for
+	// some kinds.
+	ReturnDeleted bool
+
 	// Claims returns the store keys that obj holds exclusively, below "/kontiki/claims/": a cluster
 	// IP, a node port, a pod CIDR. They are written and removed in the transaction that writes or
 	// removes the object, so nothing is allocated twice and nothing leaks.
