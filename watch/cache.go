@@ -39,6 +39,7 @@ type Cache struct {
 	clone    *btree.BTreeG[*Object] // a clone of tree, as long as tree has not changed since
 	revision int64                  // of the last batch that concerned this cache
 	log      changelog
+	offered  map[int64]*Object // by revision: see Offer
 	watchers map[*Watcher]struct{}
 	wake     chan struct{} // closed when the log grows or is dropped; nil while nobody waits
 }
@@ -64,6 +65,7 @@ func NewCache(feed *Feed, prefix string, codec Codec) *Cache {
 	return &Cache{
 		feed: feed, prefix: prefix, codec: codec,
 		loader:   make(chan struct{}, 1),
+		offered:  map[int64]*Object{},
 		watchers: map[*Watcher]struct{}{},
 	}
 }
@@ -74,20 +76,28 @@ func (c *Cache) Prefix() string { return c.prefix }
 // Get returns the newest version of an object that the cache knows, nil if it knows none, and the
 // revision that this is the state of.
 func (c *Cache) Get(ctx context.Context, key string) (*Object, int64, error) {
-	if err := c.load(ctx); err != nil {
-		return nil, 0, err
+	for {
+		if err := c.load(ctx); err != nil {
+			return nil, 0, err
+		}
+		if object, revision, ok := c.get(key); ok {
+			return object, revision, nil
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state != loaded {
-		return nil, 0, errNotLoaded
-	}
-	object, _ := c.tree.Get(&Object{Key: key})
-	return object, c.now(), nil
 }
 
-// errNotLoaded: the feed restarted between loading and reading. Asking again loads again.
-var errNotLoaded = errors.New("watch: cache was dropped while it was read")
+func (c *Cache) get(key string) (object *Object, revision int64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != loaded { // dropped since
+		return nil, 0, false
+	}
+	object, _ = c.tree.Get(&Object{Key: key})
+	return object, c.now(), true
+}
+
+// errDropped: the feed restarted while the cache was loading.
+var errDropped = errors.New("watch: cache was dropped while it was loaded")
 
 // now is the revision of the state that the cache holds. The feed moves its revision after it has
 // applied a batch everywhere, so whatever it is, this cache has all of it; and while a batch is being
@@ -176,7 +186,7 @@ func (c *Cache) finishLoading(tree *btree.BTreeG[*Object], revision int64) error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != loading {
-		return errNotLoaded
+		return errDropped
 	}
 	c.state, c.tree, c.revision = loaded, tree, revision
 	c.log = changelog{first: c.log.end(), floor: revision}
@@ -193,6 +203,7 @@ func (c *Cache) unload() {
 	defer c.mu.Unlock()
 	c.state, c.pending, c.tree, c.clone = unloaded, nil, nil, nil
 	c.log = changelog{first: c.log.end() + 1}
+	clear(c.offered)
 	c.broadcast()
 }
 
@@ -214,6 +225,7 @@ func (c *Cache) applyLoaded(events []mvcc.Event, revision int64) {
 	}
 	c.clone = nil
 	c.revision = revision
+	c.forgetOffers()
 	if len(c.log.changes) > c.feed.config.KeepChanges {
 		c.log.trim(c.feed.config.KeepChanges, c.feed.config.MaxChanges, c.needed())
 	}
@@ -228,7 +240,7 @@ func (c *Cache) applyEvent(event mvcc.Event) {
 			return
 		}
 	} else {
-		next.object = c.object(event.KV)
+		next.object = c.accept(event.KV)
 		next.previous, _ = c.tree.ReplaceOrInsert(next.object)
 	}
 	c.log.append(next)

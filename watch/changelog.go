@@ -18,7 +18,7 @@ type change struct {
 // resourceVersion, so that a client that restarts its watch from it misses nothing and sees nothing twice.
 func (c *change) lastState() *Object {
 	if c.last.Load() == nil {
-		c.last.CompareAndSwap(nil, c.previous.at(c.revision))
+		c.last.CompareAndSwap(nil, c.previous.At(c.revision))
 	}
 	return c.last.Load()
 }
@@ -26,11 +26,11 @@ func (c *change) lastState() *Object {
 // event is what a watcher with this filter sees of the change: nothing if neither state matches. An
 // object that leaves the filter's view is DELETED for the watcher, one that enters it ADDED.
 func (c *change) event(filter Filter) (Event, bool, error) {
-	before, err := filter.matches(c.previous)
+	before, err := filter.Matches(c.previous)
 	if err != nil {
 		return Event{}, false, err
 	}
-	after, err := filter.matches(c.object)
+	after, err := filter.Matches(c.object)
 	if err != nil {
 		return Event{}, false, err
 	}

@@ -7,8 +7,8 @@ type Filter struct {
 	Match      func(*Object) (bool, error) // nil matches all
 }
 
-// matches is false for nil.
-func (f Filter) matches(o *Object) (bool, error) {
+// Matches reports whether the filter lets o through, and that o decodes. It is false for nil.
+func (f Filter) Matches(o *Object) (bool, error) {
 	if o == nil || o.Key < f.Start || o.Key >= f.End {
 		return false, nil
 	}

@@ -12,7 +12,8 @@ import (
 
 // Codec is what a cache must know of its objects.
 type Codec interface {
-	// Decode turns stored bytes into an object with its resourceVersion set to revision. It is
+	// Decode turns stored bytes into an object with its resourceVersion set to revision, or empty for
+	// revision 0 (an object that a dry run did not store). It is
 	// deterministic: the same bytes give the same object, or an error, each time.
 	Decode(value []byte, revision int64) (runtime.Object, error)
 	// Fields returns the attributes that field selectors can ask for.
@@ -58,14 +59,6 @@ func NewObject(key string, value []byte, revision, createRevision int64, codec C
 	return &Object{Key: key, Revision: revision, CreateRevision: createRevision, value: value, codec: codec}
 }
 
-// NewDecodedObject is NewObject for a caller who has the decoded object at hand. The caller gives obj away.
-func NewDecodedObject(key string, value []byte, revision, createRevision int64, codec Codec, obj runtime.Object) *Object {
-	o := NewObject(key, value, revision, createRevision, codec)
-	o.used.Store(true)
-	o.memo.object = obj
-	return o
-}
-
 // Value returns the bytes in the store. They are shared: read-only.
 func (o *Object) Value() []byte { return o.value }
 
@@ -88,6 +81,17 @@ func (o *Object) get() (runtime.Object, error) {
 	}
 	o.memo.object = obj
 	return obj, nil
+}
+
+// Peek is Get without remembering the result: for housekeeping that should not keep objects in memory.
+func (o *Object) Peek() (runtime.Object, error) {
+	o.mu.Lock()
+	obj := o.memo.object
+	o.mu.Unlock()
+	if obj != nil {
+		return obj, nil
+	}
+	return o.codec.Decode(o.value, o.Revision)
 }
 
 // Object is Get for objects that are known to decode. All that apiserver/storage and a Watcher hand
@@ -141,8 +145,8 @@ func (o *Object) Attributes() (labels.Set, fields.Set, error) {
 	return o.memo.labels, o.memo.fields, nil
 }
 
-// at returns the same state under another revision: what a DELETED event shows.
-func (o *Object) at(revision int64) *Object {
+// At returns the same state under another revision: what a DELETED event shows.
+func (o *Object) At(revision int64) *Object {
 	return NewObject(o.Key, o.value, revision, o.CreateRevision, o.codec)
 }
 

@@ -114,7 +114,7 @@ func (w *Watcher) nextInitial() ([]Event, error) {
 			w.nextKey, done = o.Key, false
 			return false
 		}
-		ok, err := w.options.Filter.matches(o)
+		ok, err := w.options.Filter.Matches(o)
 		if ok {
 			events = append(events, Event{Type: Added, Object: o, Revision: o.Revision})
 		}
