@@ -2,7 +2,9 @@
 
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+# The release of Kubernetes whose libraries are in go.mod: what the embedded kubectl says it is.
+KUBERNETES := $(shell sed -n 's|^.*k8s.io/kubectl v0|v1|p' go.mod)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)
 STATIC  := CGO_ENABLED=0 $(GO)
 TOOLS   := cd internal/tools && 
 

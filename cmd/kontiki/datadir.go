@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// dataDir is the directory of a running node, held by one process at a time.
+type dataDir struct {
+	path string
+	lock *os.File
+}
+
+// openDataDir creates the directory and takes its lock, which the kernel gives back when the process
+// ends, however it ends.
+func openDataDir(path string) (*dataDir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer lock.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
+		}
+		holder, _ := os.ReadFile(lock.Name())
+		return nil, fmt.Errorf("data directory %s is in use by another kontiki (process %s)", path, strings.TrimSpace(string(holder)))
+	}
+	if err := lock.Truncate(0); err != nil {
+		return nil, err
+	}
+	if _, err := lock.WriteAt(fmt.Appendln(nil, os.Getpid()), 0); err != nil {
+		return nil, err
+	}
+	return &dataDir{path: path, lock: lock}, nil
+}
+
+func (d *dataDir) join(names ...string) string {
+	return filepath.Join(append([]string{d.path}, names...)...)
+}
+
+func (d *dataDir) close() { d.lock.Close() }

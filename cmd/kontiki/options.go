@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kontiki/internal/hostcheck"
+)
+
+const (
+	serverDataDir   = "/var/lib/kontiki"
+	devDataDir      = ".kontiki"
+	adminKubeconfig = "admin.kubeconfig"
+)
+
+// options are the flags of `server` and `dev`. Each group adds its flags and checks them.
+type options struct {
+	dataDir string
+	api     apiOptions
+	network networkOptions
+	node    nodeOptions
+	log     logOptions
+}
+
+func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
+	fs.String("config", "", "YAML file with these flags as keys; the command line wins")
+	fs.StringVar(&o.dataDir, "data-dir", dataDir, "where everything is kept")
+	o.api.addFlags(fs)
+	o.network.addFlags(fs)
+	o.node.addFlags(fs)
+	o.log.addFlags(fs)
+}
+
+// complete fills in what the user left out and checks every value. It touches nothing.
+func (o *options) complete() error {
+	if o.dataDir == "" {
+		return wrong("data-dir", "must not be empty")
+	}
+	var err error
+	if o.dataDir, err = filepath.Abs(o.dataDir); err != nil {
+		return wrong("data-dir", "%v", err)
+	}
+	for _, step := range []func() error{o.api.complete, o.network.complete, o.node.complete, o.log.complete} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if o.node.enabled && o.api.httpsPort == o.node.agentPort {
+		return wrong("agent-port", "%d is also the --https-port", o.node.agentPort)
+	}
+	return nil
+}
+
+// wrong is the error for a flag's value: one line that names the flag.
+func wrong(flag, format string, args ...any) error {
+	return usageError{fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...))}
+}
+
+// apiOptions is where the API server listens and under which names.
+type apiOptions struct {
+	bindAddress string
+	httpsPort   int
+	tlsSANs     []string
+}
+
+func (o *apiOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
+	fs.IntVar(&o.httpsPort, "https-port", 6443, "port of the API server")
+	fs.StringSliceVar(&o.tlsSANs, "tls-san", nil, "more names or addresses for the API server's certificate")
+}
+
+func (o *apiOptions) complete() error {
+	if net.ParseIP(o.bindAddress) == nil {
+		return wrong("bind-address", "%q is not an IP address", o.bindAddress)
+	}
+	for _, san := range o.tlsSANs {
+		name := strings.TrimPrefix(san, "*.")
+		if net.ParseIP(san) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return wrong("tls-san", "%q is neither a DNS name nor an IP address", san)
+		}
+	}
+	return checkPort("https-port", o.httpsPort)
+}
+
+func checkPort(flag string, port int) error {
+	if port < 1 || port > 65535 {
+		return wrong(flag, "%d is not a port (1 to 65535)", port)
+	}
+	return nil
+}
+
+// networkOptions is what the whole cluster must agree on.
+type networkOptions struct {
+	clusterCIDR, serviceCIDR, clusterDomain string
+}
+
+func (o *networkOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.clusterCIDR, "cluster-cidr", "10.244.0.0/16", "addresses of pods; each node gets a /24 of it")
+	fs.StringVar(&o.serviceCIDR, "service-cidr", "10.96.0.0/16", "addresses of Services")
+	fs.StringVar(&o.clusterDomain, "cluster-domain", "cluster.local", "DNS domain of Services")
+}
+
+func (o *networkOptions) complete() error {
+	pods, err := checkCIDR("cluster-cidr", o.clusterCIDR, 24)
+	if err != nil {
+		return err
+	}
+	services, err := checkCIDR("service-cidr", o.serviceCIDR, 28)
+	if err != nil {
+		return err
+	}
+	if pods.Overlaps(services) {
+		return wrong("service-cidr", "%s overlaps --cluster-cidr %s", services, pods)
+	}
+	if faults := validation.IsDNS1123Subdomain(o.clusterDomain); len(faults) > 0 {
+		return wrong("cluster-domain", "%q: %s", o.clusterDomain, faults[0])
+	}
+	return nil
+}
+
+// checkCIDR parses an IPv4 network that has at most maxBits bits of prefix.
+func checkCIDR(flag, value string, maxBits int) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(value)
+	if err != nil || !prefix.Addr().Is4() {
+		return prefix, wrong(flag, "%q is not an IPv4 network such as 10.0.0.0/16", value)
+	}
+	if prefix != prefix.Masked() {
+		return prefix, wrong(flag, "%s has host bits set: did you mean %s?", value, prefix.Masked())
+	}
+	if prefix.Bits() < 8 || prefix.Bits() > maxBits {
+		return prefix, wrong(flag, "%s: the prefix must be from /8 to /%d", value, maxBits)
+	}
+	return prefix, nil
+}
+
+// serviceIP is the first address of the network: that of the kubernetes Service.
+func (o *networkOptions) serviceIP() net.IP {
+	first := netip.MustParsePrefix(o.serviceCIDR).Addr().Next()
+	return first.AsSlice()
+}
+
+// nodeOptions is who this machine is, and how it runs containers.
+type nodeOptions struct {
+	name, ip   string
+	enabled    bool
+	agentPort  int
+	runtime    string
+	runc       string
+	cniBinDir  string
+	cgroupRoot string
+}
+
+func (o *nodeOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.name, "node-name", "", "name of this node (default: the host name)")
+	fs.StringVar(&o.ip, "node-ip", "", "address under which others reach this node (default: that of the default route)")
+	fs.BoolVar(&o.enabled, "agent", true, "run pods on this machine")
+	fs.IntVar(&o.agentPort, "agent-port", 10250, "port of the node agent")
+	fs.StringVar(&o.runtime, "node-runtime", "runc", "what runs containers: runc, simulated, or the unix:///socket of a CRI runtime")
+	fs.StringVar(&o.runc, "runc", "", "runc program (default: the one beside this program, else on PATH)")
+	fs.StringVar(&o.cniBinDir, "cni-bin-dir", "", "directory of CNI plugins (default: cni/ beside this program)")
+	fs.StringVar(&o.cgroupRoot, "cgroup-root", "kontiki", "cgroup to run containers in, below the root")
+}
+
+func (o *nodeOptions) complete() error {
+	if o.name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return wrong("node-name", "cannot find the host name: %v", err)
+		}
+		o.name = strings.ToLower(host)
+	}
+	if faults := validation.IsDNS1123Subdomain(o.name); len(faults) > 0 {
+		return wrong("node-name", "%q: %s", o.name, faults[0])
+	}
+	if o.ip == "" {
+		o.ip = hostcheck.NodeIP().String()
+	}
+	if ip := net.ParseIP(o.ip); ip == nil || ip.IsUnspecified() || ip.IsMulticast() {
+		return wrong("node-ip", "%q is not an address of a machine", o.ip)
+	}
+	if !o.enabled {
+		return nil
+	}
+	if err := checkPort("agent-port", o.agentPort); err != nil {
+		return err
+	}
+	return o.completeRuntime()
+}
+
+func (o *nodeOptions) completeRuntime() error {
+	socket, isSocket := strings.CutPrefix(o.runtime, "unix://")
+	switch {
+	case o.runtime == "simulated":
+		return nil
+	case isSocket && filepath.IsAbs(socket):
+		return nil
+	case o.runtime != "runc":
+		return wrong("node-runtime", "%q is none of runc, simulated, unix:///path/of/socket", o.runtime)
+	}
+	if o.runc == "" {
+		o.runc = besideOrOnPath("runc")
+	} else if info, err := os.Stat(o.runc); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return wrong("runc", "%s is not a program", o.runc)
+	}
+	if o.cniBinDir == "" {
+		o.cniBinDir = beside("cni")
+	} else if info, err := os.Stat(o.cniBinDir); err != nil || !info.IsDir() {
+		return wrong("cni-bin-dir", "%s is not a directory", o.cniBinDir)
+	}
+	if o.cgroupRoot == "" || strings.HasPrefix(o.cgroupRoot, "/") || !filepath.IsLocal(o.cgroupRoot) {
+		return wrong("cgroup-root", "%q is not a relative path below the cgroup root", o.cgroupRoot)
+	}
+	return nil
+}
