@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -36,6 +37,14 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
 	o.log.addFlags(fs)
+}
+
+// parse completes the options from the config file and checks them.
+func parse(cmd *cobra.Command, o *options) error {
+	if err := readConfigFile(cmd.Flags()); err != nil {
+		return err
+	}
+	return o.complete()
 }
 
 // complete fills in what the user left out and checks every value. It touches nothing.

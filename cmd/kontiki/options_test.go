@@ -1,0 +1,106 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// parseArgs reads flags as `server` does.
+func parseArgs(args ...string) (*options, error) {
+	o := &options{}
+	cmd := &cobra.Command{Use: "server", Args: rejectArgs, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return parse(cmd, o) }}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	o.addFlags(cmd.Flags(), serverDataDir)
+	cmd.SetArgs(args)
+	cmd.SetOut(io.Discard)
+	return o, cmd.Execute()
+}
+
+func TestWrongValuesAreOneLine(t *testing.T) {
+	cases := []struct{ args, message string }{
+		{"--https-port 70000", "--https-port: 70000 is not a port (1 to 65535)"},
+		{"--https-port 0", "--https-port: 0 is not a port (1 to 65535)"},
+		{"--https-port many", `invalid argument "many" for "--https-port" flag`},
+		{"--agent-port -1", "--agent-port: -1 is not a port"},
+		{"--agent-port 6443", "--agent-port: 6443 is also the --https-port"},
+		{"--bind-address nowhere", `--bind-address: "nowhere" is not an IP address`},
+		{"--node-ip 300.1.1.1", `--node-ip: "300.1.1.1" is not an address of a machine`},
+		{"--node-ip 0.0.0.0", `--node-ip: "0.0.0.0" is not an address of a machine`},
+		{"--node-name Big_Node", `--node-name: "Big_Node": `},
+		{"--cluster-cidr 10.244.0.0", `--cluster-cidr: "10.244.0.0" is not an IPv4 network`},
+		{"--cluster-cidr 10.244.1.0/16", "--cluster-cidr: 10.244.1.0/16 has host bits set: did you mean 10.244.0.0/16?"},
+		{"--cluster-cidr 10.244.0.0/25", "--cluster-cidr: 10.244.0.0/25: the prefix must be from /8 to /24"},
+		{"--service-cidr fd00::/64", `--service-cidr: "fd00::/64" is not an IPv4 network`},
+		{"--service-cidr 10.0.0.0/8", "--service-cidr: 10.0.0.0/8 overlaps --cluster-cidr 10.244.0.0/16"},
+		{"--cluster-domain .local", `--cluster-domain: ".local": `},
+		{"--tls-san a_b", `--tls-san: "a_b" is neither a DNS name nor an IP address`},
+		{"--node-runtime docker", `--node-runtime: "docker" is none of runc, simulated, unix:///path/of/socket`},
+		{"--node-runtime unix://relative.sock", `--node-runtime: "unix://relative.sock" is none of`},
+		{"--runc /does/not/exist", "--runc: /does/not/exist is not a program"},
+		{"--cni-bin-dir /does/not/exist", "--cni-bin-dir: /does/not/exist is not a directory"},
+		{"--cgroup-root /abs", `--cgroup-root: "/abs" is not a relative path`},
+		{"--cgroup-root ../up", `--cgroup-root: "../up" is not a relative path`},
+		{"--log-level loud", `--log-level: "loud" is none of debug, info, warn, error`},
+		{"--log-format xml", `--log-format: "xml" is neither text nor json`},
+		{"--data-dir=", "--data-dir: must not be empty"},
+		{"--nonsense 1", "unknown flag: --nonsense"},
+		{"extra", `server: unexpected "extra"`},
+		{"--config /does/not/exist", "--config: open /does/not/exist: no such file or directory"},
+	}
+	for _, c := range cases {
+		t.Run(c.args, func(t *testing.T) {
+			_, err := parseArgs(strings.Fields(c.args)...)
+			require.ErrorContains(t, err, c.message)
+			require.NotContains(t, err.Error(), "\n")
+			var usage usageError
+			require.ErrorAs(t, err, &usage, "exit code 2")
+		})
+	}
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	o, err := parseArgs("--node-name", "n")
+	require.NoError(t, err)
+	require.Equal(t, serverDataDir, o.dataDir)
+	require.Equal(t, "10.96.0.1", o.network.serviceIP().String())
+	require.NotEmpty(t, o.node.ip)
+	_, err = parseArgs("--agent=false", "--agent-port", "6443")
+	require.NoError(t, err, "without an agent its flags do not matter")
+}
+
+func TestConfigFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+
+	write("https-port: 7443\nnode-name: from-file\ntls-san: [a.example, 192.0.2.9]\nagent: false\n")
+	o, err := parseArgs("--config", path, "--node-name", "from-line")
+	require.NoError(t, err)
+	require.Equal(t, 7443, o.api.httpsPort)
+	require.Equal(t, "from-line", o.node.name, "the command line wins")
+	require.Equal(t, []string{"a.example", "192.0.2.9"}, o.api.tlsSANs)
+	require.False(t, o.node.enabled)
+
+	for text, message := range map[string]string{
+		"nonsense: 1\n":                   "there is no flag --nonsense",
+		"https-port: many\n":              `invalid argument "many"`,
+		"https-port: 7443.5\n":            `invalid argument "7443.5`,
+		"https-port: 70000\n":             "70000 is not a port",
+		"config: other.yaml\n":            "there is no flag --config",
+		"- a list\n":                      "--config: ",
+		"node-name: a\nnode-name: b\n":    "--config: ",
+		"data-dir: {path: /x}\n https: 1": "--config: ",
+	} {
+		write(text)
+		_, err := parseArgs("--config", path)
+		require.ErrorContains(t, err, message, text)
+		var usage usageError
+		require.ErrorAs(t, err, &usage, text)
+	}
+}
