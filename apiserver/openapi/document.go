@@ -1,0 +1,235 @@
+package openapi
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kontiki/apiserver/discovery"
+	"kontiki/apiserver/registry"
+)
+
+// produces is what every operation with a typed answer can send.
+var produces = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
+
+// typedRows are the rows with Go types.
+func typedRows(table *registry.Table) []*registry.Resource {
+	return slices.DeleteFunc(slices.Clone(table.Resources()), func(r *registry.Resource) bool {
+		_, custom := r.New().(*unstructured.Unstructured)
+		return custom
+	})
+}
+
+func newSchemas(table *registry.Table, d dialect) *schemas {
+	s := &schemas{dialect: d, byName: map[string]spec.Schema{}, kinds: map[reflect.Type][]schema.GroupVersionKind{}}
+	rows := typedRows(table)
+	add := func(obj any, gvk schema.GroupVersionKind) {
+		t := reflect.TypeOf(obj).Elem()
+		if !slices.Contains(s.kinds[t], gvk) {
+			s.kinds[t] = append(s.kinds[t], gvk)
+		}
+	}
+	for _, r := range rows {
+		gv := r.GroupVersion()
+		add(r.New(), r.GroupVersionKind())
+		add(r.NewList(), gv.WithKind(r.Kind+"List"))
+		add(&metav1.DeleteOptions{}, gv.WithKind("DeleteOptions"))
+		for _, sub := range r.Subresources {
+			if sub.New != nil {
+				add(sub.New(), sub.Kind)
+			}
+		}
+	}
+	add(&metav1.Status{}, schema.GroupVersionKind{Version: "v1", Kind: "Status"})
+	if len(rows) > 0 {
+		example := rows[0].New()
+		example.GetObjectKind().SetGroupVersionKind(rows[0].GroupVersionKind())
+		s.markers = newMarkers(applyconfigurations.NewTypeConverter(table.Scheme()), example)
+	}
+	return s
+}
+
+// documentV3 describes one group version.
+func documentV3(table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
+	s := newSchemas(table, v3)
+	paths := map[string]*spec3.Path{}
+	for _, r := range typedRows(table) {
+		if r.GroupVersion() != gv {
+			continue
+		}
+		for _, e := range endpointsOf(r) {
+			paths[e.path] = pathV3(s, e)
+		}
+	}
+	definitions := map[string]*spec.Schema{}
+	for name, def := range s.byName {
+		definitions[name] = &def
+	}
+	return &spec3.OpenAPI{
+		Version:    "3.0.0",
+		Info:       info(),
+		Paths:      &spec3.Paths{Paths: paths},
+		Components: &spec3.Components{Schemas: definitions},
+	}
+}
+
+func info() *spec.Info {
+	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: discovery.Version().GitVersion}}
+}
+
+func pathV3(s *schemas, e endpoint) *spec3.Path {
+	out := &spec3.Path{}
+	for _, p := range e.parameters {
+		out.Parameters = append(out.Parameters, parameterV3(p))
+	}
+	for _, o := range e.operations {
+		op := operationV3(s, o)
+		switch o.method {
+		case "GET":
+			out.Get = op
+		case "POST":
+			out.Post = op
+		case "PUT":
+			out.Put = op
+		case "PATCH":
+			out.Patch = op
+		case "DELETE":
+			out.Delete = op
+		}
+	}
+	return out
+}
+
+func operationV3(s *schemas, o operation) *spec3.Operation {
+	op := &spec3.Operation{OperationProps: spec3.OperationProps{Description: o.summary, OperationId: o.id}}
+	op.AddExtension("x-kubernetes-action", o.action)
+	op.AddExtension("x-kubernetes-group-version-kind", kindExtension(o.kind))
+	for _, p := range o.parameters {
+		op.Parameters = append(op.Parameters, parameterV3(p))
+	}
+	if o.body != nil {
+		op.RequestBody = &spec3.RequestBody{RequestBodyProps: spec3.RequestBodyProps{
+			Content: content(s.refer(o.body), o.consumes), Required: o.body != deleteOptions,
+		}}
+	}
+	ok := &spec3.Response{ResponseProps: spec3.ResponseProps{Description: "OK"}}
+	if o.answer != nil {
+		ok.Content = content(s.refer(o.answer), produces)
+	} else {
+		ok.Content = content(*spec.StringProperty(), anyType)
+	}
+	op.Responses = &spec3.Responses{ResponsesProps: spec3.ResponsesProps{StatusCodeResponses: map[int]*spec3.Response{o.success: ok}}}
+	return op
+}
+
+func content(body spec.Schema, types []string) map[string]*spec3.MediaType {
+	out := map[string]*spec3.MediaType{}
+	for _, t := range types {
+		out[t] = &spec3.MediaType{MediaTypeProps: spec3.MediaTypeProps{Schema: &body}}
+	}
+	return out
+}
+
+func parameterV3(p parameter) *spec3.Parameter {
+	return &spec3.Parameter{ParameterProps: spec3.ParameterProps{
+		Name: p.name, In: p.in, Description: p.description, Required: p.in == "path",
+		Schema: &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{p.kind}}},
+	}}
+}
+
+// documentV2 describes everything in one document.
+func documentV2(table *registry.Table) *spec.Swagger {
+	s := newSchemas(table, v2)
+	paths := map[string]spec.PathItem{}
+	for _, r := range typedRows(table) {
+		for _, e := range endpointsOf(r) {
+			paths[e.path] = pathV2(s, e)
+		}
+	}
+	return &spec.Swagger{SwaggerProps: spec.SwaggerProps{
+		Swagger: "2.0", Info: info(), Paths: &spec.Paths{Paths: paths}, Definitions: s.byName,
+	}}
+}
+
+func pathV2(s *schemas, e endpoint) spec.PathItem {
+	var out spec.PathItem
+	for _, p := range e.parameters {
+		out.Parameters = append(out.Parameters, parameterV2(p))
+	}
+	for _, o := range e.operations {
+		op := operationV2(s, o)
+		switch o.method {
+		case "GET":
+			out.Get = op
+		case "POST":
+			out.Post = op
+		case "PUT":
+			out.Put = op
+		case "PATCH":
+			out.Patch = op
+		case "DELETE":
+			out.Delete = op
+		}
+	}
+	return out
+}
+
+func operationV2(s *schemas, o operation) *spec.Operation {
+	op := &spec.Operation{OperationProps: spec.OperationProps{
+		ID: o.id, Description: o.summary, Consumes: o.consumes, Schemes: []string{"https"},
+	}}
+	op.AddExtension("x-kubernetes-action", o.action)
+	op.AddExtension("x-kubernetes-group-version-kind", kindExtension(o.kind))
+	for _, p := range o.parameters {
+		op.Parameters = append(op.Parameters, parameterV2(p))
+	}
+	if o.body != nil {
+		body := s.refer(o.body)
+		op.Parameters = append(op.Parameters, spec.Parameter{ParamProps: spec.ParamProps{
+			Name: "body", In: "body", Required: o.body != deleteOptions, Schema: &body,
+		}})
+	}
+	answer := *spec.StringProperty()
+	if o.answer != nil {
+		answer, op.Produces = s.refer(o.answer), produces
+	}
+	op.Responses = &spec.Responses{ResponsesProps: spec.ResponsesProps{StatusCodeResponses: map[int]spec.Response{
+		o.success: {ResponseProps: spec.ResponseProps{Description: "OK", Schema: &answer}},
+	}}}
+	return op
+}
+
+func parameterV2(p parameter) spec.Parameter {
+	return spec.Parameter{
+		ParamProps:   spec.ParamProps{Name: p.name, In: p.in, Description: p.description, Required: p.in == "path"},
+		SimpleSchema: spec.SimpleSchema{Type: p.kind},
+	}
+}
+
+// groupVersions of the typed rows, in the order of the table.
+func groupVersions(table *registry.Table) []schema.GroupVersion {
+	var out []schema.GroupVersion
+	for _, r := range typedRows(table) {
+		if !slices.Contains(out, r.GroupVersion()) {
+			out = append(out, r.GroupVersion())
+		}
+	}
+	return out
+}
+
+// pathOf is where a group version is served, without the leading slash: "api/v1", "apis/apps/v1".
+func pathOf(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
+}
+
+func quote(hash string) string { return strconv.Quote(hash) }

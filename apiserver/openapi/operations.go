@@ -1,0 +1,202 @@
+package openapi
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kontiki/apiserver/discovery"
+	"kontiki/apiserver/registry"
+)
+
+// endpoint is one path with what can be done there, in the terms of neither OpenAPI version.
+type endpoint struct {
+	path       string
+	parameters []parameter // of every operation
+	operations []operation
+}
+
+type operation struct {
+	method, action string
+	id             string
+	summary        string
+	kind           schema.GroupVersionKind
+	parameters     []parameter
+	body, answer   reflect.Type // nil: none, or a stream
+	consumes       []string
+	success        int
+}
+
+type parameter struct {
+	name, in, kind, description string
+}
+
+var (
+	deleteOptions = reflect.TypeFor[metav1.DeleteOptions]()
+	statusType    = reflect.TypeFor[metav1.Status]()
+	patchType     = reflect.TypeFor[metav1.Patch]()
+)
+
+var (
+	namespaceParam = parameter{"namespace", "path", "string", "object name and auth scope, such as for teams and projects"}
+	nameParam      = parameter{"name", "path", "string", "name of the object"}
+	prettyParam    = parameter{"pretty", "query", "string", "If 'true', then the output is pretty printed."}
+
+	dryRun          = parameter{"dryRun", "query", "string", "All: do everything but persist the change."}
+	fieldManager    = parameter{"fieldManager", "query", "string", "Who is making the change, for server-side apply."}
+	fieldValidation = parameter{"fieldValidation", "query", "string", "What happens to unknown and duplicate fields: Ignore, Warn (the default) or Strict."}
+	force           = parameter{"force", "query", "boolean", "Take fields from other managers (apply patches only)."}
+
+	selectParams = []parameter{
+		{"labelSelector", "query", "string", "Only objects whose labels match."},
+		{"fieldSelector", "query", "string", "Only objects whose fields match."},
+		{"limit", "query", "integer", "At most so many objects; the rest by continue."},
+		{"continue", "query", "string", "Where the last page ended."},
+		{"resourceVersion", "query", "string", "How fresh the answer has to be; see resourceVersionMatch."},
+		{"resourceVersionMatch", "query", "string", "Exact or NotOlderThan: how resourceVersion is meant."},
+		{"timeoutSeconds", "query", "integer", "How long the call may last."},
+		{"sendInitialEvents", "query", "boolean", "Begin a watch with the objects that exist, and a bookmark after them."},
+	}
+	watchParams = []parameter{
+		{"watch", "query", "boolean", "Stream changes instead of returning a list."},
+		{"allowWatchBookmarks", "query", "boolean", "Send bookmarks, which carry only a resourceVersion."},
+	}
+	deleteParams = []parameter{
+		dryRun,
+		{"gracePeriodSeconds", "query", "integer", "Seconds until the object is gone; 0 is at once."},
+		{"propagationPolicy", "query", "string", "What becomes of dependents: Orphan, Background or Foreground."},
+		{"orphanDependents", "query", "boolean", "Deprecated: use propagationPolicy."},
+	}
+)
+
+var (
+	anyType    = []string{"*/*"}
+	patchTypes = []string{
+		"application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml",
+	}
+)
+
+// endpointsOf lists the paths of a row.
+func endpointsOf(r *registry.Resource) []endpoint {
+	root := "/apis/" + r.Group + "/" + r.Version
+	if r.Group == "" {
+		root = "/api/" + r.Version
+	}
+	collection, scope := root+"/"+r.Resource, []parameter{prettyParam}
+	if r.Namespaced {
+		collection, scope = root+"/namespaces/{namespace}/"+r.Resource, []parameter{namespaceParam, prettyParam}
+	}
+	one := append([]parameter{nameParam}, scope...)
+	n := names{r}
+	out := []endpoint{
+		{collection, scope, n.collection()},
+		{collection + "/{name}", one, n.object()},
+	}
+	if r.Namespaced {
+		list := n.list("ForAllNamespaces")
+		out = append(out, endpoint{root + "/" + r.Resource, []parameter{prettyParam}, []operation{list}})
+	}
+	for i := range r.Subresources {
+		s := &r.Subresources[i]
+		path := collection + "/{name}/" + s.Name
+		out = append(out, endpoint{path, one, n.subresource(s)})
+		if s.Name == "proxy" {
+			rest := append([]parameter{{"path", "path", "string", "path to the resource"}}, one...)
+			out = append(out, endpoint{path + "/{path}", rest, n.subresource(s)})
+		}
+	}
+	return slices.DeleteFunc(out, func(e endpoint) bool { return len(e.operations) == 0 })
+}
+
+// names builds the operations of a row, and their ids ("listCoreV1NamespacedPod").
+type names struct{ *registry.Resource }
+
+func (n names) id(verb, suffix string) string {
+	group := "Core"
+	if n.Group != "" {
+		group = ""
+		for part := range strings.SplitSeq(strings.TrimSuffix(n.Group, ".k8s.io"), ".") {
+			group += title(part)
+		}
+	}
+	scope := ""
+	if n.Namespaced && suffix != "ForAllNamespaces" {
+		scope = "Namespaced"
+	}
+	return verb + group + title(n.Version) + scope + n.Kind + suffix
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func (n names) can(verb string) bool { return slices.Contains(discovery.Verbs(n.Resource), verb) }
+
+func (n names) object() []operation {
+	body, gvk := reflect.TypeOf(n.New()).Elem(), n.GroupVersionKind()
+	all := []operation{
+		{method: "GET", action: "get", id: n.id("read", ""), summary: "read the specified " + n.Kind, kind: gvk, answer: body, success: 200},
+		{method: "PUT", action: "put", id: n.id("replace", ""), summary: "replace the specified " + n.Kind, kind: gvk, body: body, answer: body, success: 200,
+			parameters: []parameter{dryRun, fieldManager, fieldValidation}, consumes: anyType},
+		{method: "PATCH", action: "patch", id: n.id("patch", ""), summary: "partially update the specified " + n.Kind, kind: gvk, body: patchType, answer: body, success: 200,
+			parameters: []parameter{dryRun, fieldManager, fieldValidation, force}, consumes: patchTypes},
+		{method: "DELETE", action: "delete", id: n.id("delete", ""), summary: "delete a " + n.Kind, kind: gvk, body: deleteOptions, answer: statusType, success: 200,
+			parameters: deleteParams, consumes: anyType},
+	}
+	verb := map[string]string{"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+	return slices.DeleteFunc(all, func(o operation) bool { return !n.can(verb[o.method]) })
+}
+
+func (n names) collection() []operation {
+	body, gvk := reflect.TypeOf(n.New()).Elem(), n.GroupVersionKind()
+	var out []operation
+	if n.can("list") {
+		out = append(out, n.list(""))
+	}
+	if n.can("create") {
+		out = append(out, operation{method: "POST", action: "post", id: n.id("create", ""), summary: "create a " + n.Kind, kind: gvk, body: body, answer: body, success: 201,
+			parameters: []parameter{dryRun, fieldManager, fieldValidation}, consumes: anyType})
+	}
+	if n.can("deletecollection") {
+		out = append(out, operation{method: "DELETE", action: "deletecollection", id: n.id("deleteCollection", ""), summary: "delete collection of " + n.Kind,
+			kind: gvk, body: deleteOptions, answer: statusType, success: 200, parameters: slices.Concat(deleteParams, selectParams), consumes: anyType})
+	}
+	return out
+}
+
+func (n names) list(suffix string) operation {
+	return operation{method: "GET", action: "list", id: n.id("list", suffix), summary: "list or watch objects of kind " + n.Kind, kind: n.GroupVersionKind(),
+		answer: reflect.TypeOf(n.NewList()).Elem(), success: 200, parameters: slices.Concat(selectParams, watchParams)}
+}
+
+// subresource: one operation per verb; a stream ("connect") answers with whatever the node sends.
+func (n names) subresource(s *registry.Subresource) []operation {
+	methods := map[string]string{"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+	actions := map[string]string{"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
+	prefix := map[string]string{"get": "read", "create": "create", "update": "replace", "patch": "patch", "delete": "delete"}
+	var out []operation
+	for _, verb := range s.Verbs {
+		o := operation{method: methods[verb], action: actions[verb], kind: s.Kind, success: 200, id: n.id(prefix[verb], title(s.Name)),
+			summary: prefix[verb] + " " + s.Name + " of the specified " + n.Kind}
+		switch {
+		case s.Connect:
+			o.action, o.id = "connect", n.id("connect"+title(strings.ToLower(o.method)), title(s.Name))
+		case s.New != nil:
+			o.answer = reflect.TypeOf(s.New()).Elem()
+		}
+		if o.answer != nil && verb != "get" {
+			o.body, o.consumes, o.parameters = o.answer, anyType, []parameter{dryRun, fieldManager, fieldValidation}
+		}
+		switch verb {
+		case "create":
+			o.success = 201
+		case "patch":
+			if o.answer != nil {
+				o.body, o.consumes, o.parameters = patchType, patchTypes, []parameter{dryRun, fieldManager, fieldValidation, force}
+			}
+		}
+		out = append(out, o)
+	}
+	return out
+}
