@@ -1,0 +1,118 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"kontiki/mvcc"
+)
+
+// Peer is one member as the others know it.
+type Peer struct {
+	ID      string // unique for ever
+	Address string // where its Network is reached
+}
+
+// Config says what a Member is.
+type Config struct {
+	// Dir holds everything that the member keeps: raft.db (log, term and vote), mvcc.db (the store)
+	// and snapshots/. It is created if need be.
+	Dir string
+	// NodeID is the member's name in the cluster. It must never change for a Dir.
+	NodeID string
+	// Network connects the member to the others. Nil is good for a member that stays alone.
+	// The member closes it.
+	Network Network
+	// Bootstrap makes a new Dir the beginning of a cluster of Peers. The members of a new cluster all
+	// set it, with the same Peers. It does nothing for a Dir that is in use already.
+	Bootstrap bool
+	// Peers are the voters to begin with, this member included; by default this member alone.
+	Peers []Peer
+	// RequestTimeout bounds how long a request looks for a leader and waits for its answer, if its
+	// context does not end earlier; 5 s by default.
+	RequestTimeout time.Duration
+	// SnapshotEntries is about how many raft entries lie between snapshots, and how many stay in the
+	// log behind one, for members that were away; 10,000 by default.
+	SnapshotEntries uint64
+	// Store tunes the mvcc store.
+	Store mvcc.Options
+	// Log is slog.Default() by default.
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Dir == "" || c.NodeID == "" {
+		return c, errors.New("raftstore: Dir and NodeID are required")
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = 5 * time.Second
+	}
+	if c.SnapshotEntries == 0 {
+		c.SnapshotEntries = 10_000
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Store.Log == nil {
+		c.Store.Log = c.Log
+	}
+	if c.Network == nil {
+		c.Network = NewMemoryNetwork().Join(c.NodeID)
+	}
+	if len(c.Peers) == 0 {
+		c.Peers = []Peer{{ID: c.NodeID, Address: c.Network.Address()}}
+	}
+	return c, c.checkPeers()
+}
+
+func (c Config) checkPeers() error {
+	for _, p := range c.Peers {
+		if p.ID == c.NodeID {
+			return nil
+		}
+	}
+	return fmt.Errorf("raftstore: NodeID %q is not among Peers", c.NodeID)
+}
+
+// Raft's clocks. A heartbeat waits in the follower's main loop behind the follower's log writes (see
+// transport.go), so the timeouts leave room for a disk that takes hundreds of milliseconds now and then.
+const (
+	heartbeatTimeout   = time.Second
+	electionTimeout    = time.Second
+	leaderLeaseTimeout = 500 * time.Millisecond
+	// commitTimeout is how soon followers hear of a commit when nothing else is sent to them.
+	commitTimeout = 20 * time.Millisecond
+	// maxAppendEntries times maxEntryBytes is about the most that one AppendEntries carries: 4 MiB.
+	maxAppendEntries = 64
+	snapshotInterval = 30 * time.Second
+)
+
+func (c Config) raftConfig() *raft.Config {
+	rc := raft.DefaultConfig()
+	rc.LocalID = raft.ServerID(c.NodeID)
+	rc.HeartbeatTimeout = heartbeatTimeout
+	rc.ElectionTimeout = electionTimeout
+	rc.LeaderLeaseTimeout = leaderLeaseTimeout
+	rc.CommitTimeout = commitTimeout
+	rc.MaxAppendEntries = maxAppendEntries
+	rc.BatchApplyCh = true
+	rc.SnapshotInterval = snapshotInterval
+	rc.SnapshotThreshold = c.SnapshotEntries
+	rc.TrailingLogs = c.SnapshotEntries
+	rc.NoSnapshotRestoreOnStart = true
+	rc.NoLegacyTelemetry = true
+	rc.Logger = raftLogger(c.Log)
+	return rc
+}
+
+func (c Config) configuration() raft.Configuration {
+	var servers []raft.Server
+	for _, p := range c.Peers {
+		servers = append(servers, raft.Server{ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Address)})
+	}
+	return raft.Configuration{Servers: servers}
+}

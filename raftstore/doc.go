@@ -1,0 +1,31 @@
+// Package raftstore replicates an mvcc store with Raft (hashicorp/raft): one Member is one voter,
+// with its log, its store and its place in the cluster.
+//
+// # A write
+//
+// Txn turns the request into a proposal (entry.go) and hands it to the leader: to the proposer of
+// this member (proposer.go), or over the wire (forward.go) to that of another. The proposer packs the
+// proposals that wait into one raft entry. When a quorum has the entry in its log, the state machine
+// of every member (fsm.go) applies it to its mvcc store, and the leader's answers the callers.
+//
+// # A read
+//
+// Range at revision 0 is linearizable on every member. The leader (readindex.go) notes what it has
+// applied, makes sure that it still leads, once for all reads that wait, and the member that was asked
+// waits until it has applied as much itself. Reads of a given revision are local.
+//
+// # Invariants
+//
+//   - A nil error from Txn means: in the log of a quorum, on disk, and applied by the leader.
+//     ErrUnknownOutcome means: perhaps. Every other error means: not, and never.
+//   - A proposal is never sent twice. Only one that certainly did not get into a log is tried again.
+//   - The mvcc file holds the applied index beside the data, so raft's own snapshots are not restored
+//     at start (NoSnapshotRestoreOnStart); whoever writes a snapshot first makes the file durable up
+//     to the snapshot's index (fsm.go), and Open restores one that the file is behind of (recover.go).
+//   - Heartbeats go through raft's main loop, never beside it (transport.go says why).
+//
+// Not yet: changes of membership, learners, snapshots of their own format, raftstore/wal as the log
+// (raft-boltdb is the only one so far), leases, the etcd API (issue 3).
+//
+// Read first: member.go, then proposer.go and fsm.go.
+package raftstore

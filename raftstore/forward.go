@@ -1,0 +1,218 @@
+package raftstore
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"kontiki/mvcc"
+)
+
+const dialTimeout = time.Second
+
+// errNotSent: a request did not leave this member, so that it can be tried again.
+var errNotSent = errors.New("raftstore: cannot reach the leader")
+
+// errLost: a connection broke with a request on it.
+var errLost = errors.New("raftstore: connection to the leader lost")
+
+// forwarder sends requests to other members, over one connection for each.
+type forwarder struct {
+	mux     *mux
+	dialing chan struct{} // room for one: who is in it may dial (not a mutex: waiting for it ends with a context)
+
+	mu     sync.Mutex // guards conns and closed; comes before forwardConn.mu
+	conns  map[string]*forwardConn
+	closed bool
+	group  sync.WaitGroup
+}
+
+func newForwarder(m *mux) *forwarder {
+	return &forwarder{mux: m, dialing: make(chan struct{}, 1), conns: map[string]*forwardConn{}}
+}
+
+func (f *forwarder) close() {
+	f.mu.Lock()
+	f.closed = true
+	for _, c := range f.conns {
+		_ = c.conn.Close()
+	}
+	f.mu.Unlock()
+	f.group.Wait()
+}
+
+// propose has the member at address propose.
+func (f *forwarder) propose(ctx context.Context, address string, data []byte) (mvcc.Result, error) {
+	body, err := f.call(ctx, address, frameProposal, data)
+	if err != nil {
+		var answered *remoteError
+		if errors.Is(err, errNotSent) || errors.As(err, &answered) {
+			return mvcc.Result{}, err
+		}
+		return mvcc.Result{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	d := decoder{b: body}
+	res := mvcc.Result{Txn: d.result(1)}
+	if err := d.end(); err != nil {
+		return mvcc.Result{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return res, nil
+}
+
+// readIndex asks the member at address for a read index.
+func (f *forwarder) readIndex(ctx context.Context, address string) (uint64, error) {
+	body, err := f.call(ctx, address, frameReadIndex, nil)
+	if err != nil {
+		return 0, err
+	}
+	d := decoder{b: body}
+	index := d.uvarint()
+	return index, d.end()
+}
+
+// call sends a request and waits for its answer.
+func (f *forwarder) call(ctx context.Context, address string, kind byte, body []byte) ([]byte, error) {
+	c, err := f.conn(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	number, answer, err := c.send(kind, body)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case a, ok := <-answer:
+		if !ok {
+			return nil, errLost
+		}
+		if a.kind == frameError {
+			return nil, decodeError(a.body)
+		}
+		return a.body, nil
+	case <-ctx.Done():
+		c.forget(number)
+		return nil, ctx.Err()
+	}
+}
+
+// conn returns the connection to a member, a new one if there is none or the last one broke.
+func (f *forwarder) conn(ctx context.Context, address string) (*forwardConn, error) {
+	if c := f.existing(address); c != nil {
+		return c, nil
+	}
+	select {
+	case f.dialing <- struct{}{}:
+		defer func() { <-f.dialing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if c := f.existing(address); c != nil { // another request was faster
+		return c, nil
+	}
+	conn, err := f.mux.dial(streamForward, address, dialTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return f.adopt(address, conn)
+}
+
+func (f *forwarder) existing(address string) *forwardConn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c := f.conns[address]; c != nil && !c.isBroken() {
+		return c
+	}
+	return nil
+}
+
+func (f *forwarder) adopt(address string, conn net.Conn) (*forwardConn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, errors.Join(ErrClosed, conn.Close())
+	}
+	c := &forwardConn{conn: conn, out: bufio.NewWriter(conn), pending: map[uint64]chan frame{}}
+	f.conns[address] = c
+	f.group.Go(c.receive)
+	return c, nil
+}
+
+// forwardConn is a connection that carries requests.
+type forwardConn struct {
+	conn net.Conn
+
+	writeMu sync.Mutex // guards out; comes before mu
+	out     *bufio.Writer
+
+	mu      sync.Mutex // guards everything below
+	last    uint64     // number of the last request
+	pending map[uint64]chan frame
+	broken  bool
+}
+
+func (c *forwardConn) isBroken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// send writes a request. The channel gets the answer; it is closed if the connection breaks before.
+func (c *forwardConn) send(kind byte, body []byte) (uint64, <-chan frame, error) {
+	answer := make(chan frame, 1)
+	c.mu.Lock()
+	if c.broken {
+		c.mu.Unlock()
+		return 0, nil, errNotSent
+	}
+	c.last++
+	number := c.last
+	c.pending[number] = answer
+	c.mu.Unlock()
+
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	if err := writeFrame(c.out, frame{number: number, kind: kind, body: body}); err != nil {
+		_ = c.conn.Close() // receive ends, and with it all that is pending
+		return 0, nil, fmt.Errorf("%w: %w", errLost, err)
+	}
+	return number, answer, nil
+}
+
+func (c *forwardConn) forget(number uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, number)
+}
+
+// receive hands answers to who waits for them, until the connection breaks.
+func (c *forwardConn) receive() {
+	in := bufio.NewReader(c.conn)
+	for {
+		f, err := readFrame(in)
+		if err != nil {
+			c.abandon()
+			return
+		}
+		c.mu.Lock()
+		if answer := c.pending[f.number]; answer != nil {
+			delete(c.pending, f.number)
+			answer <- f
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *forwardConn) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = true
+	for _, answer := range c.pending {
+		close(answer)
+	}
+	c.pending = nil
+	_ = c.conn.Close()
+}

@@ -1,0 +1,103 @@
+package raftstore
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"kontiki/mvcc"
+)
+
+// Members forward requests to the leader over one connection each way. It carries frames; a request
+// has a number of the sender's choice, its answer has the same, and answers come in any order.
+//
+//	 0        4                12     13
+//	┌────────┬────────────────┬──────┬───────────┐
+//	│ length │ number         │ kind │ body …    │   length counts from number on; big-endian
+//	└────────┴────────────────┴──────┴───────────┘
+type frame struct {
+	number uint64
+	kind   byte
+	body   []byte
+}
+
+// Kinds of frame.
+const (
+	frameProposal  = 1 // an encoded proposal; answered by frameResult
+	frameReadIndex = 2 // no body; answered by frameIndex
+	frameResult    = 3 // an encoded result
+	frameIndex     = 4 // a uvarint
+	frameError     = 5 // code byte, text
+)
+
+const (
+	frameHeaderBytes = 13
+	// maxFrameBytes bounds what a member reads for one frame. Answers carry what a transaction's
+	// ranges read, so it is a good deal more than MaxProposalBytes.
+	maxFrameBytes = 256 << 20
+)
+
+func writeFrame(w *bufio.Writer, f frame) error {
+	var h [frameHeaderBytes]byte
+	binary.BigEndian.PutUint32(h[:], uint32(frameHeaderBytes-4+len(f.body)))
+	binary.BigEndian.PutUint64(h[4:], f.number)
+	h[12] = f.kind
+	_, err := w.Write(h[:])
+	_, err2 := w.Write(f.body)
+	return errors.Join(err, err2, w.Flush())
+}
+
+func readFrame(r *bufio.Reader) (frame, error) {
+	var h [frameHeaderBytes]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return frame{}, err
+	}
+	n := binary.BigEndian.Uint32(h[:])
+	if n < frameHeaderBytes-4 || n > maxFrameBytes {
+		return frame{}, fmt.Errorf("%w: frame of %d bytes", ErrFormat, n)
+	}
+	f := frame{number: binary.BigEndian.Uint64(h[4:]), kind: h[12], body: make([]byte, n-(frameHeaderBytes-4))}
+	_, err := io.ReadFull(r, f.body)
+	return f, err
+}
+
+// errorCodes are the sentinels that keep their identity across members. The place in the list is the
+// code on the wire, from 1; 0 is any other error.
+var errorCodes = []error{
+	ErrUnknownOutcome, ErrNotLeader, ErrNoLeader, ErrTooLarge, ErrClosed, ErrFormat,
+	mvcc.ErrCompacted, mvcc.ErrFutureRevision, mvcc.ErrDuplicateKey, mvcc.ErrEmptyKey, mvcc.ErrKeyNotFound,
+	mvcc.ErrValueProvided, mvcc.ErrLeaseProvided, mvcc.ErrTooManyOps, mvcc.ErrInvalidOp,
+}
+
+func encodeError(err error) []byte {
+	code := 0
+	for i, sentinel := range errorCodes {
+		if errors.Is(err, sentinel) {
+			code = i + 1
+			break
+		}
+	}
+	return append([]byte{byte(code)}, err.Error()...)
+}
+
+// remoteError is an error that the leader answered.
+type remoteError struct {
+	sentinel error
+	text     string
+}
+
+func (e *remoteError) Error() string { return "leader: " + e.text }
+func (e *remoteError) Unwrap() error { return e.sentinel }
+
+func decodeError(b []byte) error {
+	if len(b) == 0 || int(b[0]) > len(errorCodes) {
+		return ErrFormat
+	}
+	e := &remoteError{text: string(b[1:])}
+	if b[0] > 0 {
+		e.sentinel = errorCodes[b[0]-1]
+	}
+	return e
+}

@@ -1,0 +1,65 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/raft"
+
+	"kontiki/mvcc"
+)
+
+// fsm is the state machine that raft drives: it hands committed entries to the mvcc store.
+type fsm struct {
+	store *mvcc.Store
+}
+
+var _ raft.BatchingFSM = (*fsm)(nil)
+
+// ApplyBatch implements raft.BatchingFSM. The answer to an entry is a []mvcc.Result, one for each
+// proposal; nil if the store had the entry already.
+func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	answers := make([]any, len(logs))
+	for i, l := range logs {
+		answers[i] = f.Apply(l)
+	}
+	return answers
+}
+
+// Apply implements raft.FSM. It panics on an entry that it does not understand: it was committed, so
+// it must be applied, and no member may go on without it.
+func (f *fsm) Apply(l *raft.Log) any {
+	if l.Type != raft.LogCommand {
+		return nil
+	}
+	commands, err := decodeCommands(l.Data)
+	if err != nil {
+		panic(fmt.Sprintf("raftstore: entry %d: %v", l.Index, err))
+	}
+	return f.store.Apply(l.Index, commands...)
+}
+
+// Snapshot implements raft.FSM. The work is done in Persist, beside further entries: a snapshot that
+// contains a little more than its index says is fine, since entries that the store has are skipped.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) { return snapshot(*f), nil }
+
+// Restore implements raft.FSM: a leader sent its snapshot.
+func (f *fsm) Restore(r io.ReadCloser) error {
+	return errors.Join(f.store.Restore(r), r.Close())
+}
+
+type snapshot fsm
+
+// Persist implements raft.FSMSnapshot. WriteSnapshot makes the store durable beyond the snapshot's
+// index first. Raft truncates its log after this, and with NoSnapshotRestoreOnStart counts on the
+// store to have at least what the snapshot has.
+func (s snapshot) Persist(sink raft.SnapshotSink) error {
+	if err := s.store.WriteSnapshot(sink); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}
+
+// Release implements raft.FSMSnapshot.
+func (s snapshot) Release() {}

@@ -1,0 +1,162 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"kontiki/mvcc"
+)
+
+const storeFile = "mvcc.db"
+
+// Open starts a member. It returns as soon as the member runs, which may be before there is a
+// leader: requests wait for one, and so does WaitReady.
+func Open(cfg Config) (*Member, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{cfg: cfg, closed: make(chan struct{})}
+	if err := m.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store member %s: %w", cfg.NodeID, err), m.release())
+	}
+	m.electIfAlone()
+	return m, nil
+}
+
+func (m *Member) open() (err error) {
+	if err := os.MkdirAll(m.cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	if m.log, err = openLog(m.cfg.Dir); err != nil {
+		return err
+	}
+	if m.store, err = mvcc.Open(filepath.Join(m.cfg.Dir, storeFile), m.cfg.Store); err != nil {
+		return err
+	}
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(m.cfg.Dir, keptSnapshots, raftLogger(m.cfg.Log))
+	if err != nil {
+		return err
+	}
+	if err := catchUp(m.store, snapshots); err != nil {
+		return err
+	}
+	return m.startRaft(snapshots)
+}
+
+func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
+	srv := &server{timeout: m.cfg.RequestTimeout}
+	started := make(chan struct{})
+	m.mux = newMux(m.cfg.Network, func(conn net.Conn) {
+		<-started
+		srv.serve(conn)
+	})
+	defer close(started)
+	m.transport = newTransport(m.mux, m.cfg)
+
+	logs, err := raft.NewLogCache(logCacheSize, m.log)
+	if err != nil {
+		return err
+	}
+	rc := m.cfg.raftConfig()
+	if err := m.bootstrap(rc, logs, snapshots); err != nil {
+		return err
+	}
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store}, logs, m.log, snapshots, m.transport)
+	if err != nil {
+		return err
+	}
+	m.proposer = newProposer(m.raft)
+	m.readIndex = newReadIndex(m.raft, m.store)
+	m.forwarder = newForwarder(m.mux)
+	srv.proposer, srv.readIndex = m.proposer, m.readIndex
+	return nil
+}
+
+// bootstrap writes the first configuration into the log of a new member.
+func (m *Member) bootstrap(rc *raft.Config, logs raft.LogStore, snapshots raft.SnapshotStore) error {
+	exists, err := raft.HasExistingState(logs, m.log, snapshots)
+	if err != nil || exists || !m.cfg.Bootstrap {
+		return err
+	}
+	return raft.BootstrapCluster(rc, logs, m.log, snapshots, m.transport, m.cfg.configuration())
+}
+
+// electIfAlone makes a member that is the only voter the leader at once. It has nobody to listen for,
+// so it need not wait for the heartbeat timeout: it sends itself the message by which a leader hands
+// over (TimeoutNow, Raft thesis 3.10). If that fails, the timeout does it.
+func (m *Member) electIfAlone() {
+	servers := m.raft.GetConfiguration().Configuration().Servers
+	if len(servers) != 1 || servers[0].ID != m.raftID() {
+		return
+	}
+	var resp raft.TimeoutNowResponse
+	err := m.transport.TimeoutNow(m.raftID(), m.transport.LocalAddr(), &raft.TimeoutNowRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(m.cfg.NodeID), Addr: []byte(m.transport.LocalAddr())},
+	}, &resp)
+	if err != nil {
+		m.cfg.Log.Debug("cannot start the election at once", "err", err)
+	}
+}
+
+// WaitReady waits until there is a leader and this member has caught up with it.
+func (m *Member) WaitReady(ctx context.Context) error {
+	for {
+		err := m.catchUp(ctx)
+		if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
+			return err
+		}
+	}
+}
+
+// Close stops the member. Proposals that are on their way are waited for; with others to lead,
+// leadership is handed over. The data directory can be opened again afterwards.
+func (m *Member) Close() (err error) {
+	m.closeOnce.Do(func() {
+		close(m.closed)
+		m.proposer.close()
+		m.readIndex.close()
+		m.handOver()
+		err = m.release()
+	})
+	return err
+}
+
+func (m *Member) handOver() {
+	if m.raft.State() != raft.Leader || len(m.raft.GetConfiguration().Configuration().Servers) < 2 {
+		return
+	}
+	if err := m.raft.LeadershipTransfer().Error(); err != nil {
+		m.cfg.Log.Warn("leadership not handed over; the others will elect a leader", "err", err)
+	}
+}
+
+// release stops and closes what is there, in the reverse order of open.
+func (m *Member) release() error {
+	var errs []error
+	if m.raft != nil {
+		errs = append(errs, m.raft.Shutdown().Error())
+	}
+	if m.forwarder != nil {
+		m.forwarder.close()
+	}
+	if m.mux != nil {
+		m.transport.CloseStreams()
+		errs = append(errs, m.transport.Close(), m.mux.close())
+	} else {
+		errs = append(errs, m.cfg.Network.Close())
+	}
+	if m.store != nil {
+		errs = append(errs, m.store.Close())
+	}
+	if m.log.BoltStore != nil {
+		errs = append(errs, m.log.Close())
+	}
+	return errors.Join(errs...)
+}

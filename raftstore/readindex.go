@@ -1,0 +1,120 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"kontiki/mvcc"
+)
+
+// readIndex answers, on the leader, the question of every linearizable read: how far must a member
+// have applied the log to have seen all writes acknowledged before the read began? (Raft thesis 6.4.)
+//
+// The leader acknowledges a write after applying it, so what it has applied covers every write that it
+// acknowledged itself. Those of earlier leaders are in its log; a barrier, once per term, makes sure
+// that they are applied. And that no other leader acknowledged anything meanwhile is what a round of
+// heartbeats shows. So, in this order: barrier, note what is applied, confirm leadership. One round
+// serves all reads that wait when it begins.
+type readIndex struct {
+	raft  *raft.Raft
+	store *mvcc.Store
+	queue chan readWaiter // bounded; a caller waits, with its context, while it is full
+	stop  chan struct{}
+	group sync.WaitGroup
+
+	barrierTerm uint64 // the term whose barrier was done; only the goroutine uses it
+}
+
+type readWaiter chan readAnswer // room for one
+
+type readAnswer struct {
+	index uint64
+	err   error
+}
+
+func newReadIndex(r *raft.Raft, store *mvcc.Store) *readIndex {
+	x := &readIndex{raft: r, store: store, queue: make(chan readWaiter, maxQueue), stop: make(chan struct{})}
+	x.group.Go(x.run)
+	return x
+}
+
+func (x *readIndex) close() {
+	close(x.stop)
+	x.group.Wait()
+}
+
+// get returns the index that a read has to wait for, or ErrNotLeader.
+func (x *readIndex) get(ctx context.Context) (uint64, error) {
+	w := make(readWaiter, 1)
+	select {
+	case x.queue <- w:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-x.stop:
+		return 0, ErrClosed
+	}
+	select {
+	case a := <-w:
+		return a.index, a.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-x.stop:
+		return 0, ErrClosed
+	}
+}
+
+func (x *readIndex) run() {
+	for {
+		select {
+		case first := <-x.queue:
+			waiters := x.gather(first)
+			index, err := x.confirm()
+			for _, w := range waiters {
+				w <- readAnswer{index, err}
+			}
+		case <-x.stop:
+			return
+		}
+	}
+}
+
+func (x *readIndex) gather(first readWaiter) []readWaiter {
+	waiters := []readWaiter{first}
+	for {
+		select {
+		case w := <-x.queue:
+			waiters = append(waiters, w)
+		default:
+			return waiters
+		}
+	}
+}
+
+func (x *readIndex) confirm() (uint64, error) {
+	if x.raft.State() != raft.Leader {
+		return 0, ErrNotLeader
+	}
+	if term := x.raft.CurrentTerm(); term != x.barrierTerm {
+		if err := x.raft.Barrier(0).Error(); err != nil {
+			return 0, readError(err)
+		}
+		x.barrierTerm = term
+	}
+	index := x.store.Applied()
+	if err := x.raft.VerifyLeader().Error(); err != nil {
+		return 0, readError(err)
+	}
+	return index, nil
+}
+
+// readError: a read that fails because of leadership changed nothing, and can be asked again elsewhere.
+func readError(err error) error {
+	if errors.Is(err, raft.ErrRaftShutdown) {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return fmt.Errorf("%w: %w", ErrNotLeader, err)
+}

@@ -1,0 +1,32 @@
+package raftstore
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"kontiki/mvcc"
+)
+
+// catchUp restores the newest snapshot if the store is behind it. That happens when a member was
+// stopped between receiving a leader's snapshot and installing it, or when its mvcc file was lost.
+// Raft itself will not do it (NoSnapshotRestoreOnStart): it goes on with the entry after the
+// snapshot, and what the store lacks before that would be missing for ever.
+//
+// A snapshot's index can be that of an entry that the store never sees (a barrier), so the store may
+// look behind when it is not. Restoring is right then, too: the snapshot has all that the store has.
+func catchUp(store *mvcc.Store, snapshots raft.SnapshotStore) error {
+	list, err := snapshots.List() // newest first
+	if err != nil {
+		return fmt.Errorf("list snapshots: %w", err)
+	}
+	if len(list) == 0 || list[0].Index <= store.Applied() {
+		return nil
+	}
+	_, content, err := snapshots.Open(list[0].ID)
+	if err != nil {
+		return fmt.Errorf("open snapshot %s: %w", list[0].ID, err)
+	}
+	defer content.Close()
+	return store.Restore(content)
+}

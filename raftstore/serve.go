@@ -1,0 +1,81 @@
+package raftstore
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// maxServed bounds the requests of one connection that are worked on; beyond it the connection is not
+// read, and the other member waits.
+const maxServed = 1024
+
+// server answers the requests that other members forward. It answers for this member alone: if that
+// does not lead, the answer is ErrNotLeader, and the asker looks again for who does.
+type server struct {
+	proposer  *proposer
+	readIndex *readIndex
+	timeout   time.Duration
+}
+
+// serve answers the requests of one connection until it breaks.
+func (s *server) serve(conn net.Conn) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+
+	in, out := bufio.NewReader(conn), bufio.NewWriter(conn)
+	var mu sync.Mutex // guards out
+	slots := make(chan struct{}, maxServed)
+	for {
+		f, err := readFrame(in)
+		if err != nil {
+			return
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			answer := s.answer(ctx, f)
+			mu.Lock()
+			defer mu.Unlock()
+			if writeFrame(out, answer) != nil {
+				_ = conn.Close() // the asker counts its requests as lost
+			}
+		})
+	}
+}
+
+func (s *server) answer(ctx context.Context, f frame) frame {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	kind, body, err := s.do(ctx, f)
+	if err != nil {
+		kind, body = frameError, encodeError(err)
+	}
+	return frame{number: f.number, kind: kind, body: body}
+}
+
+func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err error) {
+	var e encoder
+	switch f.kind {
+	case frameProposal:
+		if len(f.body) > MaxProposalBytes {
+			return 0, nil, ErrTooLarge
+		}
+		if _, _, err := decodeProposal(f.body); err != nil {
+			return 0, nil, err // nothing malformed may get into the log
+		}
+		res, err := s.proposer.propose(ctx, f.body)
+		e.result(&res.Txn)
+		return frameResult, e.b, err
+	case frameReadIndex:
+		index, err := s.readIndex.get(ctx)
+		e.uvarint(index)
+		return frameIndex, e.b, err
+	default:
+		return 0, nil, ErrFormat
+	}
+}
