@@ -1,8 +1,12 @@
 package registry
 
 import (
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -18,11 +22,12 @@ func namespaces() *Resource {
 	r.Strategy = Strategy{
 		ValidateName:     apivalidation.NameIsDNSLabel,
 		NoGeneration:     true,
-		ReturnDeleted:     true,
+		ReturnDeleted:    true,
 		Default:          defaulter(defaultNamespace),
 		PrepareForCreate: preparer(prepareNamespace),
 		PrepareForUpdate: updatePreparer(func(ns, old *corev1.Namespace) { ns.Spec.Finalizers = old.Spec.Finalizers }),
 		KeepOnDelete:     func(obj runtime.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },
+		CheckDelete:      keepSystemNamespaces,
 		PrepareForDelete: defaulter(func(ns *corev1.Namespace) { ns.Status.Phase = corev1.NamespaceTerminating }),
 	}
 	status := statusOf(r, func(ns, old *corev1.Namespace) { ns.Spec = old.Spec })
@@ -59,4 +64,13 @@ func prepareNamespace(ns *corev1.Namespace) {
 		}
 	}
 	ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
+}
+
+// keepSystemNamespaces: without these a cluster does not work.
+func keepSystemNamespaces(obj runtime.Object) error {
+	switch name := obj.(*corev1.Namespace).Name; name {
+	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
+		return apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("this namespace may not be deleted"))
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ func services(options Options) *Resource {
 	r.Strategy = Strategy{
 		ValidateName:        apivalidation.NameIsDNS1035Label,
 		NoGeneration:        true,
-		ReturnDeleted:        true,
+		ReturnDeleted:       true,
 		AllowCreateOnUpdate: true,
 		Default:             defaulter(defaultService),
 		PrepareForCreate:    preparer(allocator.prepareServiceCreate),
