@@ -37,7 +37,8 @@ type Cache struct {
 	pending  []pendingBatch // arrived while loading
 	tree     *btree.BTreeG[*Object]
 	clone    *btree.BTreeG[*Object] // a clone of tree, as long as tree has not changed since
-	revision int64                  // of the last batch that concerned this cache
+	loadedAt int64                  // revision of the state that the tree began with
+	revision int64                  // of the last batch that concerned this cache, or loadedAt
 	log      changelog
 	offered  map[int64]*Object // by revision: see Offer
 	watchers map[*Watcher]struct{}
@@ -130,15 +131,15 @@ func (c *Cache) isLoaded() bool {
 	return c.state == loaded
 }
 
-// loadOnce joins the feed, reads the state as of the revision at which it joined, and then applies
-// what the feed has delivered meanwhile: there is no gap and no overlap between the two.
+// loadOnce joins the feed first and reads the newest state second, so that there is no gap: whatever
+// is not in the state that it reads, the feed will deliver. What the feed delivers a second time is
+// known by its revision (applyEvent).
 func (c *Cache) loadOnce(ctx context.Context) error {
-	revision, err := c.feed.join(ctx, c)
-	if err != nil {
+	if err := c.feed.join(ctx, c); err != nil {
 		return err
 	}
 	tree := btree.NewG(treeDegree, func(a, b *Object) bool { return a.Key < b.Key })
-	err = c.feed.scan(ctx, c.prefix, PrefixEnd(c.prefix), revision, func(kv mvcc.KeyValue) {
+	revision, err := c.feed.scan(ctx, c.prefix, PrefixEnd(c.prefix), 0, func(kv mvcc.KeyValue) {
 		tree.ReplaceOrInsert(c.object(kv))
 	})
 	if err == nil {
@@ -150,20 +151,24 @@ func (c *Cache) loadOnce(ctx context.Context) error {
 	return err
 }
 
-// scan calls visit for every key in [start, end) as of revision, page by page.
-func (f *Feed) scan(ctx context.Context, start, end string, revision int64, visit func(mvcc.KeyValue)) error {
+// scan calls visit for every key in [start, end), page by page, as of a revision, which it returns; 0
+// is the newest.
+func (f *Feed) scan(ctx context.Context, start, end string, revision int64, visit func(mvcc.KeyValue)) (int64, error) {
 	for {
 		page, err := f.source.Range(ctx, mvcc.RangeRequest{
 			Key: []byte(start), End: []byte(end), Revision: revision, Limit: loadPageSize,
 		})
 		if err != nil {
-			return err
+			return 0, err
+		}
+		if revision == 0 {
+			revision = page.Revision // for the pages to come
 		}
 		for _, kv := range page.KVs {
 			visit(kv)
 		}
 		if !page.More || len(page.KVs) == 0 {
-			return nil
+			return revision, nil
 		}
 		start = string(page.KVs[len(page.KVs)-1].Key) + "\x00"
 	}
@@ -188,7 +193,7 @@ func (c *Cache) finishLoading(tree *btree.BTreeG[*Object], revision int64) error
 	if c.state != loading {
 		return errDropped
 	}
-	c.state, c.tree, c.revision = loaded, tree, revision
+	c.state, c.tree, c.revision, c.loadedAt = loaded, tree, revision, revision
 	c.log = changelog{first: c.log.end(), floor: revision}
 	for _, batch := range c.pending {
 		c.applyLoaded(batch.events, batch.revision)
@@ -224,15 +229,19 @@ func (c *Cache) applyLoaded(events []mvcc.Event, revision int64) {
 		c.applyEvent(event)
 	}
 	c.clone = nil
-	c.revision = revision
+	c.revision = max(c.revision, revision)
 	c.forgetOffers()
-	if len(c.log.changes) > c.feed.config.KeepChanges {
-		c.log.trim(c.feed.config.KeepChanges, c.feed.config.MaxChanges, c.needed())
+	if keep := c.feed.config.KeepChanges; len(c.log.changes) > keep+keep/4 { // not for each change
+		c.log.trim(keep, c.feed.config.MaxChanges, c.needed())
 	}
 	c.broadcast()
 }
 
+// applyEvent updates the tree and the log, unless the event was in what the cache was loaded from.
 func (c *Cache) applyEvent(event mvcc.Event) {
+	if event.KV.ModRevision <= c.loadedAt {
+		return
+	}
 	next := &change{revision: event.KV.ModRevision}
 	if event.Type == mvcc.DeleteEvent {
 		next.previous, _ = c.tree.Delete(&Object{Key: string(event.KV.Key)})

@@ -231,6 +231,7 @@ func (f *Feed) dispatch(batch mvcc.WatchBatch) {
 	}
 	for _, c := range touched {
 		c.apply(c.incoming, batch.Revision)
+		clear(c.incoming)
 		c.incoming = c.incoming[:0]
 	}
 	if batch.Revision > f.revision.Load() {
@@ -255,16 +256,16 @@ func (f *Feed) route(event mvcc.Event, touched []*Cache) []*Cache {
 	return touched
 }
 
-// join lets c have every change after the revision that it returns.
-func (f *Feed) join(ctx context.Context, c *Cache) (int64, error) {
+// join lets c have every change from now on.
+func (f *Feed) join(ctx context.Context, c *Cache) error {
 	if err := f.Wait(ctx, 0); err != nil { // until it is ready
-		return 0, err
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.caches[c.prefix] = append(f.caches[c.prefix], c)
 	c.startLoading()
-	return f.revision.Load(), nil
+	return nil
 }
 
 // leave undoes join.

@@ -46,7 +46,7 @@ func (w *Watcher) nextFromHistory(ctx context.Context) ([]Event, error) {
 		}
 		return w.replay(batch)
 	case <-due:
-		return w.bookmark(), nil
+		return w.withBookmark(ctx, nil), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-w.cache.feed.closing:
@@ -73,9 +73,6 @@ func (w *Watcher) replay(batch mvcc.WatchBatch) ([]Event, error) {
 	}
 	var changes []*change
 	for _, event := range batch.Events {
-		if event.KV.ModRevision <= w.revision {
-			continue
-		}
 		c, err := w.oldChange(event)
 		if err != nil {
 			return nil, err

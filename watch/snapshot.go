@@ -71,7 +71,7 @@ func (c *Cache) SnapshotAt(ctx context.Context, revision int64, start, end strin
 		return s, nil
 	}
 	tree := btree.NewG(treeDegree, func(a, b *Object) bool { return a.Key < b.Key })
-	err := c.feed.scan(ctx, start, end, revision, func(kv mvcc.KeyValue) {
+	_, err := c.feed.scan(ctx, start, end, revision, func(kv mvcc.KeyValue) {
 		tree.ReplaceOrInsert(c.object(kv))
 	})
 	if err != nil {

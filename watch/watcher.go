@@ -9,10 +9,6 @@ import (
 // cache and a client; what the client does not take stays in the changelog, which everybody shares.
 const batchLimit = 500
 
-// finalBookmark is how long before its context's deadline a watcher sends a last bookmark, so that
-// the client's next watch starts from a recent revision (as kube-apiserver does).
-const finalBookmark = 2 * time.Second
-
 // WatchOptions of Cache.Watch.
 type WatchOptions struct {
 	Filter Filter
@@ -137,11 +133,11 @@ func (w *Watcher) nextLive(ctx context.Context) ([]Event, error) {
 		w.enterHistory()
 		return nil, nil
 	}
-	if len(changes) == 0 {
-		return w.wait(ctx, wake)
+	if len(changes) == 0 && !w.bookmarkDue(ctx) {
+		return nil, w.wait(ctx, wake)
 	}
 	events, err := w.filter(changes)
-	return w.withBookmark(events), err
+	return w.withBookmark(ctx, events), err
 }
 
 // take reads from the changelog and moves on. If there is nothing to read it returns what will be
@@ -189,19 +185,19 @@ func (w *Watcher) filter(changes []*change) ([]Event, error) {
 	return events, nil
 }
 
-// wait returns when wake is closed, and with a bookmark when one is due.
-func (w *Watcher) wait(ctx context.Context, wake <-chan struct{}) ([]Event, error) {
+// wait returns when wake is closed or a bookmark is due.
+func (w *Watcher) wait(ctx context.Context, wake <-chan struct{}) error {
 	due, stop := w.bookmarkTimer(ctx)
 	defer stop()
 	select {
 	case <-wake:
-		return nil, nil
+		return nil
 	case <-due:
-		return w.bookmark(), nil
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-w.cache.feed.closing:
-		return nil, ErrClosed
+		return ErrClosed
 	}
 }
 

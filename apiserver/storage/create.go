@@ -34,10 +34,10 @@ func (s *Store) Create(ctx context.Context, obj runtime.Object, options CreateOp
 			if lost.current != nil {
 				return nil, ErrExists
 			}
-			if lost.claim == nil || attempt < claimAttempts {
-				continue // another object took what we chose; or it was there and has gone
+			if lost.claim != nil && (attempt == claimAttempts || s.row.Strategy.Allocate == nil) {
+				return nil, lost.claim
 			}
-			return nil, lost.claim
+			continue // what we chose was taken meanwhile; or the object was there, and has gone
 		}
 		return object, err
 	}

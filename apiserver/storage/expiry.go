@@ -80,15 +80,15 @@ func (s *Store) expireOne(ctx context.Context, o *watch.Object) error {
 }
 
 // lastWrite is the time of the last write, as far as the object's metadata tells. An object that
-// cannot be decoded is as old as can be.
+// cannot be decoded counts as just written: nothing is deleted that nobody can read.
 func lastWrite(o *watch.Object) time.Time {
 	obj, err := o.Peek()
 	if err != nil {
-		return time.Time{}
+		return time.Now()
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return time.Time{}
+		return time.Now()
 	}
 	last := accessor.GetCreationTimestamp().Time
 	for _, entry := range accessor.GetManagedFields() {

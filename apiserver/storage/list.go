@@ -95,14 +95,14 @@ func planContinue(o ListOptions, revision int64) (listPlan, error) {
 
 // snapshot returns the state that the plan asks for, at least of the keys in [start, end).
 func (s *Store) snapshot(ctx context.Context, plan listPlan, start, end string) (*watch.Snapshot, error) {
-	switch plan.mode {
-	case exactly:
-		return s.cache.SnapshotAt(ctx, plan.revision, start, end)
-	case mostRecent:
+	if plan.mode == mostRecent {
 		return s.newestSnapshot(ctx, start, end)
 	}
 	if err := s.await(ctx, plan.revision); err != nil {
 		return nil, err
+	}
+	if plan.mode == exactly {
+		return s.cache.SnapshotAt(ctx, plan.revision, start, end)
 	}
 	return s.cache.Snapshot(ctx)
 }

@@ -13,14 +13,17 @@ import (
 
 // Store keeps the objects of one row. It is safe for concurrent use.
 type Store struct {
-	*Backend
+	kv     KV
+	feed   *watch.Feed
+	config Config
+
 	row   *registry.Resource
 	codec codec
 	cache *watch.Cache
 }
 
 func newStore(b *Backend, row *registry.Resource) *Store {
-	s := &Store{Backend: b, row: row, codec: codec{row: row, hub: row}}
+	s := &Store{kv: b.kv, feed: b.feed, config: b.config, row: row, codec: codec{row: row, hub: row}}
 	if row.Hub != nil {
 		s.codec.hub = row.Hub
 	}

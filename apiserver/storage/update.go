@@ -44,8 +44,12 @@ func (s *Store) Update(ctx context.Context, namespace, name string, options Upda
 		if u.fresh || (err == nil && result.Changed && !options.DryRun) {
 			return result, err
 		}
-		if same, freshErr := u.refresh(ctx); freshErr != nil || (same && err == nil) {
-			return result, freshErr
+		same, freshErr := u.refresh(ctx)
+		if freshErr != nil {
+			return Result{}, freshErr
+		}
+		if same {
+			return result, err
 		}
 	}
 }
@@ -163,7 +167,7 @@ func (u *update) precondition() error {
 // beginAgain prepares the next attempt after a lost one.
 func (u *update) beginAgain(lost *lostError) error {
 	if lost.claim != nil {
-		if u.claimsLost++; u.claimsLost == claimAttempts {
+		if u.claimsLost++; u.claimsLost == claimAttempts || u.row.Strategy.Allocate == nil {
 			return lost.claim
 		}
 	}
