@@ -109,7 +109,8 @@ func newManager(config Config) (*manager, error) {
 func (m *manager) addAll() error {
 	for _, add := range []func(*manager) error{
 		addDeployment, addReplicaSet,
-		addServiceAccount, addRootCA,
+		addEndpointSlice, addEndpoints, addEndpointMirror,
+		addNamespace, addServiceAccount, addRootCA,
 	} {
 		if err := add(m); err != nil {
 			return err
