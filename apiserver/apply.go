@@ -1,0 +1,70 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// apply merges an applied configuration into live, an empty object if there is none yet, and
+// returns the result, with conflicts as a 409 that names every field and its owner.
+func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Object) (runtime.Object, error) {
+	applied := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal(p.body, &applied.Object); err != nil {
+		return nil, badRequest("error decoding YAML: %v", err)
+	}
+	if err := t.checkApplied(applied); err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalStrict(p.body, &map[string]any{}); err != nil && p.options.validation != metav1.FieldValidationIgnore {
+		if p.options.validation == metav1.FieldValidationStrict {
+			return nil, badRequest("error strict decoding YAML: %v", err)
+		}
+		warnFaults(ctx, []error{err})
+	}
+	manager, err := s.ownership.manager(t.resource, t.subName())
+	if err != nil {
+		return nil, err
+	}
+	live.GetObjectKind().SetGroupVersionKind(t.resource.GroupVersionKind())
+	next, err := manager.Apply(live, applied, p.options.manager, p.options.force)
+	if err != nil {
+		return nil, applyError(err)
+	}
+	setDefaults(t.resource, next)
+	return next, nil
+}
+
+// checkApplied refuses a configuration for something else than the target.
+func (t *target) checkApplied(applied *unstructured.Unstructured) error {
+	if applied.Object == nil {
+		return badRequest("the applied configuration is not an object")
+	}
+	want := t.resource.GroupVersionKind()
+	if found := applied.GroupVersionKind(); found != want {
+		return badRequest("the applied configuration is a %s in version %q, not a %s in version %q", found.Kind, found.GroupVersion(), want.Kind, want.GroupVersion())
+	}
+	metadata, found, err := unstructured.NestedMap(applied.Object, "metadata")
+	if err != nil {
+		return badRequest("metadata of the applied configuration: %v", err)
+	}
+	if !found || metadata == nil {
+		applied.Object["metadata"] = map[string]any{}
+	}
+	return t.fitName(applied)
+}
+
+// applyError passes what the field manager words for the client. Anything else that it says is about
+// a configuration that does not fit the schema: the wrong type, or a field that does not exist.
+func applyError(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
+	}
+	return badRequest("%v", err)
+}

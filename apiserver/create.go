@@ -1,0 +1,89 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kontiki/apiserver/registry"
+	"kontiki/apiserver/storage"
+	"kontiki/watch"
+)
+
+// serveCreate is POST on a collection.
+func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t *target) error {
+	f, err := negotiate(r, t.verb, t.binary())
+	if err != nil {
+		return err
+	}
+	options, err := createOptions(r)
+	if err != nil {
+		return err
+	}
+	obj, err := s.decodeBody(r, t, t.resource.GroupVersionKind(), t.resource.New, options.validation)
+	if err != nil {
+		return err
+	}
+	m := accessor(obj)
+	if rv := m.GetResourceVersion(); rv != "" && rv != "0" {
+		return badRequest("resourceVersion should not be set on objects to be created")
+	}
+	if err := t.fitNamespace(m); err != nil {
+		return err
+	}
+	if err := s.checkNamespace(r.Context(), t, m.GetName()); err != nil {
+		return err
+	}
+	created, err := s.createNamed(r.Context(), t, obj, options)
+	if err != nil {
+		return err
+	}
+	return s.writeResult(w, r, t, f, http.StatusCreated, created)
+}
+
+// createNamed creates obj under its name, or under generated ones until one is free.
+func (s *Server) createNamed(ctx context.Context, t *target, obj runtime.Object, options writeOptions) (*watch.Object, error) {
+	m := accessor(obj)
+	wish := m.GetGenerateName()
+	if wish == "" || m.GetName() != "" {
+		return s.create(ctx, t, obj, options)
+	}
+	for attempt := 1; ; attempt++ {
+		try := obj.DeepCopyObject()
+		name := generateName(wish)
+		accessor(try).SetName(name)
+		created, err := s.create(ctx, t, try, options)
+		if !apierrors.IsAlreadyExists(err) {
+			return created, err
+		}
+		if attempt == generateNameAttempts {
+			return nil, apierrors.NewGenerateNameConflict(t.groupResource(), name, 1)
+		}
+	}
+}
+
+// create is the whole of creating an object whose name is decided.
+func (s *Server) create(ctx context.Context, t *target, obj runtime.Object, options writeOptions) (*watch.Object, error) {
+	obj, err := s.track(t, t.resource.New(), obj, options.manager)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.prepareCreate(ctx, obj); err != nil {
+		return nil, err
+	}
+	created, err := t.store.Create(ctx, obj, storage.CreateOptions{DryRun: options.dryRun})
+	if errors.Is(err, storage.ErrExists) {
+		return nil, apierrors.NewAlreadyExists(t.groupResource(), accessor(obj).GetName())
+	}
+	return created, t.storeError(err, accessor(obj).GetName())
+}
+
+// setDefaults fills in what a user left out.
+func setDefaults(r *registry.Resource, obj runtime.Object) {
+	if r.Strategy.Default != nil {
+		r.Strategy.Default(obj)
+	}
+}

@@ -1,0 +1,126 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// defaultMaxBodyBytes is Kubernetes' limit on a request body.
+const defaultMaxBodyBytes = 3 << 20
+
+// readBody reads the whole body, which serveResource has bounded. Compressed bodies are refused: they are
+// the cheapest way to make a server run out of memory, and no Kubernetes client sends them.
+func readBody(r *http.Request) ([]byte, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			fmt.Sprintf("Content-Encoding %q is not supported for request bodies", encoding))
+	}
+	body, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", tooLarge.Limit))
+	case err != nil:
+		return nil, badRequest("error reading the request body: %v", err)
+	}
+	return body, nil
+}
+
+// serializerFor picks the serializer for a Content-Type; no header means JSON. binary says whether
+// the objects have a protobuf form.
+func serializerFor(codecs serializer.CodecFactory, contentType string, binary bool) (runtime.SerializerInfo, error) {
+	if contentType == "" {
+		contentType = runtime.ContentTypeJSON
+	}
+	if mediaType, _, err := mime.ParseMediaType(contentType); err == nil {
+		info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
+		if ok && (binary || info.MediaType != runtime.ContentTypeProtobuf) {
+			return info, nil
+		}
+	}
+	return runtime.SerializerInfo{}, errUnsupportedMediaType(mediaTypes(false))
+}
+
+// decodeObject reads an object of kind from body into a fresh object, which newObject makes.
+// level is the fieldValidation parameter: what to do about unknown and duplicate fields.
+func (s *Server) decodeObject(ctx context.Context, info runtime.SerializerInfo, body []byte, kind schema.GroupVersionKind, newObject func() runtime.Object, level string) (runtime.Object, error) {
+	decoder := runtime.Decoder(info.StrictSerializer)
+	if level == metav1.FieldValidationIgnore {
+		decoder = info.Serializer
+	}
+	into := newObject()
+	obj, found, err := decoder.Decode(body, &kind, into)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && level != metav1.FieldValidationStrict {
+		warnFaults(ctx, strict.Errors())
+		err = nil
+	}
+	if err != nil {
+		return nil, undecodable(kind, found, err, body)
+	}
+	if found.GroupVersion() != kind.GroupVersion() {
+		return nil, badRequest("the API version in the data (%s) does not match the expected API version (%s)", found.GroupVersion(), kind.GroupVersion())
+	}
+	if found.Kind != kind.Kind || reflect.TypeOf(obj) != reflect.TypeOf(into) {
+		return nil, badRequest("%s in version %q cannot be handled as a %s", found.Kind, found.Version, kind.Kind)
+	}
+	return obj, nil
+}
+
+// undecodable words a decoding failure as Kubernetes does.
+func undecodable(want schema.GroupVersionKind, found *schema.GroupVersionKind, err error, body []byte) error {
+	if found != nil && found.Kind != "" {
+		return badRequest("%s in version %q cannot be handled as a %s: %v", found.Kind, found.Version, want.Kind, err)
+	}
+	return badRequest("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(body))
+}
+
+// summary shows the start of a body in an error message.
+func summary(body []byte) string {
+	const shown = 30
+	for _, c := range body[:min(shown, len(body))] {
+		if c < 0x20 && c != '\n' && c != '\t' && c != '\r' || c >= 0x7f {
+			return fmt.Sprintf("%x ...", body[:min(shown, len(body))])
+		}
+	}
+	if len(body) > shown {
+		return string(body[:shown]) + " ..."
+	}
+	return string(body)
+}
+
+// decodeBody reads the request's object and fills in its defaults.
+func (s *Server) decodeBody(r *http.Request, t *target, kind schema.GroupVersionKind, newObject func() runtime.Object, level string) (runtime.Object, error) {
+	info, err := serializerFor(s.codecs, r.Header.Get("Content-Type"), t.binary())
+	if err != nil {
+		return nil, err
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := s.decodeObject(r.Context(), info, body, kind, newObject, level)
+	if err != nil {
+		return nil, err
+	}
+	if kind == t.resource.GroupVersionKind() {
+		setDefaults(t.resource, obj)
+	}
+	return obj, nil
+}
+
+// binary says whether the target's objects have a protobuf form: all built-in ones have.
+func (t *target) binary() bool {
+	_, ok := t.resource.New().(interface{ Unmarshal([]byte) error })
+	return ok
+}

@@ -1,0 +1,26 @@
+// Package apiserver is the Kubernetes API over HTTP: one generic set of handlers over the table of
+// resources in apiserver/registry, kept in apiserver/storage. It is stateless, so any number of
+// servers can stand over one store.
+//
+// A request takes this way; each stage is a file:
+//
+//	chain.go          the order of the stages
+//	recovery.go       a panic is a 500 for that request alone
+//	requestid.go      the audit id, which also travels into the raft entry
+//	authenticate.go   who asks: client certificates
+//	route.go          gorilla/mux
+//	target.go         what the URL asks for; how long it may take, how large its body may be
+//	authorize.go      may they
+//	inflight.go       how many at a time
+//	create.go get.go list.go watchstream.go update.go patch.go apply.go delete.go subresource.go
+//	write.go          what creating and updating have in common: metadata, strategy, validation
+//	negotiate.go decode.go encode.go    media types in and out
+//	errors.go         the only place where an error becomes a Status
+//
+// Read target.go first, then create.go: every other verb is a variation of it.
+//
+// Invariants:
+//   - Objects that come out of storage are shared and never changed; a write starts from a deep copy.
+//   - A handler returns an error or writes the response, never both.
+//   - An answer that reports success was preceded by a durable write, except with dryRun.
+package apiserver

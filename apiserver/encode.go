@@ -1,0 +1,172 @@
+package apiserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"kontiki/watch"
+)
+
+// An encoder writes the objects of one kind in one form. It splits an encoding into the object's
+// body, which watch.Object computes once for everybody, and the envelope that names its kind,
+// which differs between a single answer, an item of a list and a frame of a watch.
+type encoder struct {
+	form
+	kind   schema.GroupVersionKind // of one object, as written
+	memo   string                  // the name that bodies are remembered under
+	shaped func(runtime.Object) (runtime.Object, error)
+}
+
+// encoderFor writes objects of kind in form f. Tables are not made of bodies: see table.go.
+func encoderFor(f form, kind schema.GroupVersionKind) encoder {
+	e := encoder{form: f, kind: kind, memo: "json", shaped: func(obj runtime.Object) (runtime.Object, error) { return obj, nil }}
+	if f.format == formatProtobuf {
+		e.memo = "protobuf"
+	}
+	if f.as == asPartial || f.as == asPartialList {
+		e.kind = schema.GroupVersionKind{Group: metav1.GroupName, Version: f.version, Kind: string(asPartial)}
+		e.memo += "+metadata"
+		e.shaped = partialMetadata
+	}
+	return e
+}
+
+func partialMetadata(obj runtime.Object) (runtime.Object, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return meta.AsPartialObjectMetadata(accessor), nil
+}
+
+// body returns the encoding of obj without its envelope: a JSON object without kind and apiVersion,
+// or a protobuf message.
+func (e encoder) body(obj *watch.Object) ([]byte, error) {
+	return obj.Encoded(e.memo, e.encodeBody)
+}
+
+func (e encoder) encodeBody(obj runtime.Object) ([]byte, error) {
+	shaped, err := e.shaped(obj)
+	if err != nil {
+		return nil, err
+	}
+	if e.format == formatProtobuf {
+		return marshalMessage(shaped)
+	}
+	data, err := json.Marshal(shaped)
+	if err != nil {
+		return nil, err
+	}
+	return withoutKind(data, shaped.GetObjectKind().GroupVersionKind()), nil
+}
+
+// withoutKind cuts the type off the front of an object's JSON. Typed objects have it there, if at all.
+func withoutKind(data []byte, kind schema.GroupVersionKind) []byte {
+	if kind.Empty() {
+		return data
+	}
+	front := kindFields(kind)
+	rest, ok := bytes.CutPrefix(data, front)
+	if !ok {
+		return data
+	}
+	rest = bytes.TrimPrefix(rest, []byte(","))
+	return append([]byte("{"), rest...)
+}
+
+// kindFields is how the JSON of an object of kind begins.
+func kindFields(kind schema.GroupVersionKind) []byte {
+	apiVersion, name := kind.ToAPIVersionAndKind()
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, name, apiVersion)
+}
+
+// appendObject appends one whole object, in JSON or protobuf.
+func (e encoder) appendObject(out, body []byte) []byte {
+	if e.format == formatProtobuf {
+		return appendUnknown(out, e.kind, body)
+	}
+	out = append(out, kindFields(e.kind)...)
+	if len(body) > len("{}") {
+		out = append(out, ',')
+	}
+	return append(out, body[1:]...)
+}
+
+// object returns the encoding of obj as an answer of its own.
+func (e encoder) object(obj *watch.Object) ([]byte, error) {
+	body, err := e.body(obj)
+	if err != nil {
+		return nil, err
+	}
+	return finish(e.form, e.appendObject(make([]byte, 0, len(body)+128), body))
+}
+
+// any returns the encoding of an object that is not shared: a Status, a Scale, the result of a dry run.
+func (e encoder) any(obj runtime.Object) ([]byte, error) {
+	body, err := e.encodeBody(obj)
+	if err != nil {
+		return nil, err
+	}
+	return finish(e.form, e.appendObject(nil, body))
+}
+
+// list returns the encoding of a list of kind, item by item from their bodies.
+func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, items []*watch.Object) ([]byte, error) {
+	bodies := make([][]byte, len(items))
+	size := 256
+	for i, item := range items {
+		body, err := e.body(item)
+		if err != nil {
+			return nil, err
+		}
+		bodies[i] = body
+		size += len(body) + 16
+	}
+	out := make([]byte, 0, size)
+	if e.format == formatProtobuf {
+		return appendListMessage(out, kind, listMeta, bodies)
+	}
+	metadata, err := json.Marshal(listMeta)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, kindFields(kind)...)
+	out = append(append(append(out, `,"metadata":`...), metadata...), `,"items":[`...)
+	for i, body := range bodies {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, body...)
+	}
+	return finish(e.form, append(out, "]}"...))
+}
+
+// finish turns compact JSON into what was asked for. Protobuf passes.
+func finish(f form, data []byte) ([]byte, error) {
+	switch {
+	case f.format == formatProtobuf:
+		return data, nil
+	case f.format == formatYAML:
+		return yaml.JSONToYAML(data)
+	case f.pretty:
+		var out bytes.Buffer
+		if err := json.Indent(&out, data, "", "  "); err != nil {
+			return nil, err
+		}
+		return out.Bytes(), nil
+	}
+	return append(data, '\n'), nil
+}
+
+// encodeAny encodes an object whose own TypeMeta names its kind.
+func encodeAny(f form, obj runtime.Object) ([]byte, error) {
+	f.as = asObject
+	return encoderFor(f, obj.GetObjectKind().GroupVersionKind()).any(obj)
+}

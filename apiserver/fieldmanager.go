@@ -1,0 +1,151 @@
+package apiserver
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kontiki/apiserver/registry"
+)
+
+// ownership tracks who set which field, in metadata.managedFields, and merges what server-side apply
+// sends (https://kubernetes.io/docs/reference/using-api/server-side-apply/). There is one field
+// manager for each resource and subresource, made when first needed.
+type ownership struct {
+	table *registry.Table
+
+	mu       sync.Mutex // guards all below
+	types    managedfields.TypeConverter
+	managers map[managerKey]*managedfields.FieldManager
+}
+
+type managerKey struct {
+	resource    *registry.Resource
+	subresource string
+}
+
+func newOwnership(table *registry.Table) *ownership {
+	return &ownership{table: table, managers: map[managerKey]*managedfields.FieldManager{}}
+}
+
+// manager returns the field manager of a resource or subresource.
+func (o *ownership) manager(r *registry.Resource, subresource string) (*managedfields.FieldManager, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := managerKey{r, subresource}
+	if m := o.managers[key]; m != nil {
+		return m, nil
+	}
+	scheme := o.table.Scheme()
+	if o.types == nil {
+		o.types = applyconfigurations.NewTypeConverter(scheme)
+	}
+	gvk := r.GroupVersionKind()
+	m, err := managedfields.NewDefaultFieldManager(o.types, runtime.UnsafeObjectConvertor(scheme),
+		rowDefaulter{r}, scheme, gvk, gvk.GroupVersion(), subresource, resetFields(r, subresource))
+	if err != nil {
+		return nil, err
+	}
+	o.managers[key] = m
+	return m, nil
+}
+
+// rowDefaulter is the row's defaulting, as a field manager wants it.
+type rowDefaulter struct{ r *registry.Resource }
+
+// Default implements runtime.ObjectDefaulter.
+func (d rowDefaulter) Default(obj runtime.Object) {
+	if reflect.TypeOf(obj) == reflect.TypeOf(d.r.New()) {
+		setDefaults(d.r, obj)
+	}
+}
+
+// resetFields are the fields that a request cannot set, and so cannot own: the status through the
+// resource itself, everything wished for through the status.
+func resetFields(r *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
+	hidden := ""
+	switch {
+	case subresource == "status":
+		hidden = "spec"
+	case subresource == "" && r.Subresource("status") != nil:
+		hidden = "status"
+	default:
+		return nil
+	}
+	return map[fieldpath.APIVersion]fieldpath.Filter{
+		fieldpath.APIVersion(r.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(hidden))),
+	}
+}
+
+// track notes in next.metadata.managedFields what the manager changes from live to next. live may be
+// an empty object; neither it nor anything in it is shared with others.
+func (s *Server) track(t *target, live, next runtime.Object, manager string) (runtime.Object, error) {
+	m, err := s.ownership.manager(t.resource, t.subName())
+	if err != nil {
+		return nil, err
+	}
+	kind := t.resource.GroupVersionKind()
+	live.GetObjectKind().SetGroupVersionKind(kind)
+	next.GetObjectKind().SetGroupVersionKind(kind)
+	return m.UpdateNoErrors(live, next, manager), nil
+}
+
+// managerName is the fieldManager parameter, or what can be told from the user agent: "kubectl" of
+// "kubectl/v1.37.2 (linux/amd64)".
+func managerName(asked, userAgent string) string {
+	if asked != "" {
+		return asked
+	}
+	prefix, _, _ := strings.Cut(userAgent, "/")
+	var out strings.Builder
+	for _, char := range prefix {
+		if out.Len()+len(string(char)) > validation.FieldManagerMaxLength {
+			break
+		}
+		if unicode.IsPrint(char) {
+			out.WriteRune(char)
+		}
+	}
+	return out.String()
+}
+
+// keepTimestamps undoes a change that is nothing but newer times in managedFields, so that a write
+// that changes nothing stays free (AP-12).
+func keepTimestamps(next, old runtime.Object) {
+	nextMeta, err := meta.Accessor(next)
+	if err != nil {
+		return
+	}
+	oldMeta, err := meta.Accessor(old)
+	if err != nil {
+		return
+	}
+	was, is := oldMeta.GetManagedFields(), nextMeta.GetManagedFields()
+	if len(was) != len(is) || len(is) == 0 {
+		return
+	}
+	for i := range is {
+		if !sameEntry(was[i], is[i]) {
+			return
+		}
+	}
+	nextMeta.SetManagedFields(was)
+	if !equality.Semantic.DeepEqual(next, old) {
+		nextMeta.SetManagedFields(is)
+	}
+}
+
+func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
+	a.Time, b.Time = nil, nil
+	return reflect.DeepEqual(a, b)
+}

@@ -1,0 +1,110 @@
+package apiserver
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// metrics are the server's own; the names are Kubernetes', so that its dashboards work.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	inFlight *prometheus.GaugeVec
+	refused  *prometheus.CounterVec
+	watchers prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_request_total", Help: "Requests by verb, resource and status code.",
+		}, []string{"verb", "group", "resource", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "apiserver_request_duration_seconds", Help: "Time to answer, long-running requests left out.",
+			Buckets: []float64{.001, .002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"verb"}),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "apiserver_current_inflight_requests", Help: "Requests being served, long-running ones left out.",
+		}, []string{"request_kind"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_dropped_requests_total", Help: "Requests refused with 429 because too many were in flight.",
+		}, []string{"request_kind"}),
+		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "apiserver_longrunning_requests", Help: "Open watches and streams.",
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.refused, m.watchers,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// withMetrics counts and times every request once it has been answered.
+func (s *Server) withMetrics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		facts := &requestFacts{verb: r.Method}
+		recorder := &statusRecorder{ResponseWriter: w}
+		defer func() {
+			s.metrics.requests.WithLabelValues(facts.verb, facts.group, facts.resource, strconv.Itoa(recorder.code())).Inc()
+			if !facts.longRunning {
+				s.metrics.seconds.WithLabelValues(facts.verb).Observe(time.Since(begin).Seconds())
+			}
+		}()
+		next.ServeHTTP(recorder, r.WithContext(withFacts(r.Context(), facts)))
+	})
+}
+
+// statusRecorder remembers the status code that went out.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusRecorder) WriteHeader(code int) {
+	if w.status == 0 {
+		w.status = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (w *statusRecorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (w *statusRecorder) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// Hijack implements http.Hijacker for the streams to nodes.
+func (w *statusRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.status = http.StatusSwitchingProtocols
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+func (w *statusRecorder) code() int {
+	if w.status == 0 {
+		return http.StatusOK
+	}
+	return w.status
+}
+
+// started says whether anything of the response has gone out.
+func started(w http.ResponseWriter) bool {
+	recorder, ok := w.(*statusRecorder)
+	return ok && recorder.status != 0
+}

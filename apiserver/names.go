@@ -1,0 +1,33 @@
+package apiserver
+
+import (
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"kontiki/apiserver/registry"
+)
+
+// A generated name is the wish and five random letters that make no words, 63 characters at most.
+const (
+	maxGeneratedNameLength = 63
+	randomLetters          = 5
+)
+
+// generateNameAttempts is how often a generated name that is taken is replaced by another. Of
+// 27^5 names, eight in a row are taken only if nearly all are (KEP-4420).
+const generateNameAttempts = 8
+
+func generateName(wish string) string {
+	if room := maxGeneratedNameLength - randomLetters; len(wish) > room {
+		wish = wish[:room]
+	}
+	return wish + rand.String(randomLetters)
+}
+
+// validateNameOf returns how names of the row's objects are judged.
+func validateNameOf(r *registry.Resource) apivalidation.ValidateNameFunc {
+	if r.Strategy.ValidateName != nil {
+		return r.Strategy.ValidateName
+	}
+	return apivalidation.NameIsDNSSubdomain
+}

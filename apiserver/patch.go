@@ -1,0 +1,233 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// maxJSONPatchOperations is Kubernetes' limit on the operations of one JSON patch.
+const maxJSONPatchOperations = 10000
+
+// maxPatchGrowthBytes bounds what the copy operations of one JSON patch may add: the size of the
+// largest body. Without it, 25 copies of a list into itself are gigabytes (AP-20).
+const maxPatchGrowthBytes = defaultMaxBodyBytes
+
+// patchTypes are the media types of a patch of built-in kinds.
+var patchTypes = []string{
+	string(types.JSONPatchType), string(types.MergePatchType),
+	string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
+}
+
+// servePatch is PATCH on an object, or on a subresource that is a part of it.
+func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, t *target) error {
+	f, err := negotiate(r, t.verb, t.binary())
+	if err != nil {
+		return err
+	}
+	p, err := s.readPatch(r, t)
+	if err != nil {
+		return err
+	}
+	c := change{options: p.options}
+	if p.kind == types.ApplyYAMLPatchType {
+		c.allowMissing = t.sub == nil
+		c.next = func(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+			return s.apply(ctx, t, p, live)
+		}
+	} else {
+		c.next = func(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+			next, err := s.patched(ctx, t.resource.GroupVersionKind(), t.resource.New, p, live)
+			if err != nil {
+				return nil, err
+			}
+			setDefaults(t.resource, next)
+			return s.track(t, live, next, p.options.manager)
+		}
+	}
+	result, err := s.change(r.Context(), t, c)
+	if err != nil {
+		return err
+	}
+	return s.writeResult(w, r, t, f, codeOf(result), result.Object)
+}
+
+// A patch is a request's, read and checked as far as it can be without the object.
+type patch struct {
+	kind    types.PatchType
+	body    []byte
+	options writeOptions
+}
+
+func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(patchTypes, mediaType) {
+		return patch{}, errUnsupportedMediaType(patchTypes)
+	}
+	p := patch{kind: types.PatchType(mediaType)}
+	if p.options, err = patchOptions(r, p.kind); err != nil {
+		return p, err
+	}
+	if p.body, err = readBody(r); err != nil {
+		return p, err
+	}
+	if len(bytes.TrimSpace(p.body)) == 0 {
+		return p, badRequest("the patch is empty")
+	}
+	return p, nil
+}
+
+// patched applies a JSON, merge or strategic merge patch to live and decodes the result.
+func (s *Server) patched(ctx context.Context, kind schema.GroupVersionKind, newObject func() runtime.Object, p patch, live runtime.Object) (runtime.Object, error) {
+	live.GetObjectKind().SetGroupVersionKind(kind)
+	before, err := json.Marshal(live)
+	if err != nil {
+		return nil, err
+	}
+	var after []byte
+	var faults []error
+	switch p.kind {
+	case types.JSONPatchType:
+		after, faults, err = applyJSONPatch(p.body, before)
+	case types.MergePatchType:
+		after, faults, err = applyMergePatch(p.body, before)
+	default:
+		after, faults, err = applyStrategicPatch(p.body, before, newObject())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.decodePatched(ctx, kind, newObject, after, faults, p.options.validation)
+}
+
+// decodePatched reads a patched object. faults are the unknown and duplicate fields of the patch itself.
+func (s *Server) decodePatched(ctx context.Context, kind schema.GroupVersionKind, newObject func() runtime.Object, data []byte, faults []error, level string) (runtime.Object, error) {
+	next := newObject()
+	unknown, err := kjson.UnmarshalStrict(data, next)
+	if err != nil {
+		return nil, invalidPatch(data, err.Error())
+	}
+	faults = append(faults, unknown...)
+	if level != metav1.FieldValidationIgnore && len(faults) > 0 {
+		if level == metav1.FieldValidationStrict {
+			return nil, invalidPatch(data, runtime.NewStrictDecodingError(faults).Error())
+		}
+		warnFaults(ctx, faults)
+	}
+	if found := next.GetObjectKind().GroupVersionKind(); found != kind {
+		return nil, badRequest("a patch cannot change kind or apiVersion: %v became %v", kind, found)
+	}
+	return next, nil
+}
+
+func invalidPatch(data []byte, reason string) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(data), reason)})
+}
+
+// jsonPatchOperation is RFC 6902's; only used to find unknown fields.
+type jsonPatchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
+}
+
+func applyJSONPatch(body, before []byte) (after []byte, faults []error, err error) {
+	var operations []jsonPatchOperation
+	if faults, err = kjson.UnmarshalStrict(body, &operations); err != nil {
+		return nil, nil, badRequest("error decoding patch: %v", err)
+	}
+	for i := range faults {
+		faults[i] = fmt.Errorf("json patch %w", faults[i])
+	}
+	if len(operations) > maxJSONPatchOperations {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, len(operations)))
+	}
+	patch, err := jsonpatch.DecodePatch(body)
+	if err != nil {
+		return nil, nil, badRequest("error decoding patch: %v", err)
+	}
+	after, err = applyBounded(patch, before)
+	return after, faults, err
+}
+
+// applyBounded applies the operations, in pieces that end with each copy, so that a patch that
+// doubles its document again and again is stopped while it is still small.
+func applyBounded(patch jsonpatch.Patch, doc []byte) ([]byte, error) {
+	limit := len(doc) + maxPatchGrowthBytes
+	for len(patch) > 0 {
+		end := len(patch)
+		for i, operation := range patch {
+			if operation.Kind() == "copy" {
+				end = i + 1
+				break
+			}
+		}
+		var err error
+		if doc, err = patch[:end].Apply(doc); err != nil {
+			return nil, statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+				"the server rejected our request due to an error in our request: "+err.Error())
+		}
+		if len(doc) > limit {
+			return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the patched object would be over %d bytes", limit))
+		}
+		patch = patch[end:]
+	}
+	return doc, nil
+}
+
+func applyMergePatch(body, before []byte) (after []byte, faults []error, err error) {
+	content := map[string]any{}
+	if faults, err = kjson.UnmarshalStrict(body, &content); err != nil {
+		return nil, nil, badRequest("error decoding patch: %v", err)
+	}
+	after, err = jsonpatch.MergePatch(before, body)
+	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+		return nil, nil, badRequest("%v", err)
+	}
+	return after, faults, err
+}
+
+func applyStrategicPatch(body, before []byte, schemaOf runtime.Object) (after []byte, faults []error, err error) {
+	content, original := map[string]any{}, map[string]any{}
+	if faults, err = kjson.UnmarshalStrict(body, &content); err != nil {
+		return nil, nil, badRequest("error decoding patch: %v", err)
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(before, &original); err != nil {
+		return nil, nil, err
+	}
+	merged, err := strategicpatch.StrategicMergeMapPatch(original, content, schemaOf)
+	if err != nil {
+		return nil, nil, strategicError(err)
+	}
+	after, err = json.Marshal(merged)
+	return after, faults, err
+}
+
+// strategicError tells a patch that is wrong in itself (400) from one that does not fit (422).
+func strategicError(err error) error {
+	switch err {
+	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat:
+		return badRequest("%v", err)
+	}
+	return statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
+}

@@ -1,0 +1,104 @@
+package apiserver
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// gzipThreshold is the size from which a reply is compressed for a client that accepts it, as in
+// Kubernetes: below it the time costs more than the bytes.
+const gzipThreshold = 128 << 10
+
+var gzipWriters = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is valid
+	return w
+}}
+
+// contentType is the Content-Type of an answer in form f.
+func (f form) contentType() string {
+	out := string(f.format)
+	if f.as != asObject {
+		out += ";g=" + metav1.GroupName + ";v=" + f.version + ";as=" + string(f.as)
+	}
+	return out
+}
+
+// writeBytes sends a complete answer.
+func writeBytes(w http.ResponseWriter, r *http.Request, contentType string, code int, data []byte) error {
+	sendWarnings(r.Context(), w.Header())
+	header := w.Header()
+	header.Set("Content-Type", contentType)
+	if len(data) > gzipThreshold && acceptsGzip(r) {
+		header.Set("Content-Encoding", "gzip")
+		header.Add("Vary", "Accept-Encoding")
+		w.WriteHeader(code)
+		compressor := gzipWriters.Get().(*gzip.Writer)
+		defer gzipWriters.Put(compressor)
+		compressor.Reset(w)
+		_, _ = compressor.Write(data) // a failure is a client that went away; the status is out
+		_ = compressor.Close()
+		return nil
+	}
+	header.Set("Content-Length", strconv.Itoa(len(data)))
+	w.WriteHeader(code)
+	_, _ = w.Write(data)
+	return nil
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, params, _ := strings.Cut(strings.TrimSpace(coding), ";")
+		if name == "gzip" && strings.TrimSpace(params) != "q=0" {
+			return true
+		}
+	}
+	return false
+}
+
+// writeObject sends an object that is no watch.Object and that carries its own kind.
+func writeObject(w http.ResponseWriter, r *http.Request, f form, code int, obj runtime.Object) error {
+	data, err := encodeAny(f, obj)
+	if err != nil {
+		return err
+	}
+	f.as = asObject
+	return writeBytes(w, r, f.contentType(), code, data)
+}
+
+// writeError sends the Status that err stands for, in the client's format if possible.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	if details := status.Details; details != nil && details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(details.RetryAfterSeconds)))
+	}
+	f, formErr := negotiate(r, "", true)
+	if formErr != nil {
+		f = form{format: formatJSON, pretty: true}
+	}
+	_ = writeObject(w, r, f, int(status.Code), status) // a Status always encodes
+}
+
+// writeJSON sends something that is no API object.
+func writeJSON(w http.ResponseWriter, r *http.Request, code int, value any) error {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeBytes(w, r, string(formatJSON), code, data)
+}
+
+// withKind returns a copy of obj that names its kind, which typed objects in Go leave out.
+func withKind(obj runtime.Object, kind schema.GroupVersionKind) runtime.Object {
+	out := obj.DeepCopyObject()
+	out.GetObjectKind().SetGroupVersionKind(kind)
+	return out
+}

@@ -1,0 +1,73 @@
+package apiserver
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/gorilla/mux"
+
+	"kontiki/apiserver/discovery"
+	"kontiki/apiserver/openapi"
+)
+
+// objectPaths are the shapes of a resource URL below its group and version, most wanted first.
+// A namespace's own subresources come before the rest: "/namespaces/a/status" is the status of a
+// namespace, not a resource called status in it.
+var objectPaths = []string{
+	"/{resource:namespaces}/{name}/{subresource:status|finalize}",
+	"/namespaces/{namespace}/{resource}/{name}",
+	"/namespaces/{namespace}/{resource}",
+	"/namespaces/{namespace}/{resource}/{name}/{subresource}",
+	"/namespaces/{namespace}/{resource}/{name}/{subresource}/{subpath:.*}",
+	"/{resource}",
+	"/{resource}/{name}",
+	"/{resource}/{name}/{subresource}",
+	"/{resource}/{name}/{subresource}/{subpath:.*}",
+}
+
+// routes maps every URL the server knows to its handler.
+func (s *Server) routes() http.Handler {
+	router := mux.NewRouter().SkipClean(true) // a proxied path keeps its double slashes
+	resources := handlerFunc(s.serveResource)
+	for _, base := range []string{"/api/{version}", "/apis/{group}/{version}"} {
+		for _, path := range objectPaths {
+			router.Handle(base+path, resources)
+		}
+	}
+
+	others := router.NewRoute().Subrouter()
+	others.Use(authorizePath)
+	others.PathPrefix("/livez").Handler(s.healthHandler("livez"))
+	others.PathPrefix("/readyz").Handler(s.healthHandler("readyz"))
+	others.PathPrefix("/healthz").Handler(s.healthHandler("healthz"))
+	others.Handle("/version", discovery.VersionHandler())
+	others.Handle("/metrics", s.metrics.handler())
+	found := discovery.Handler(s.table)
+	for _, path := range []string{"/api", "/api/{version}", "/apis", "/apis/{group}", "/apis/{group}/{version}"} {
+		others.Handle(path, found)
+		others.Handle(path+"/", found)
+	}
+	v3 := openapi.V3Handler(s.table)
+	others.Handle("/openapi/v3", v3)
+	others.PathPrefix("/openapi/v3/").Handler(v3)
+	others.Handle("/openapi/v2", openapi.V2Handler(s.table))
+	others.Handle("/", handlerFunc(s.servePaths))
+
+	router.NotFoundHandler = authorizePath(handlerFunc(func(http.ResponseWriter, *http.Request) error {
+		return errNotFoundPath()
+	}))
+	return router
+}
+
+// servePaths lists what is at the root, as Kubernetes does for people with curl.
+func (s *Server) servePaths(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, r, http.StatusOK, map[string][]string{"paths": {
+		"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version",
+	}})
+}
+
+// truthy reads a boolean query parameter as Kubernetes does: present and not "false" or "0".
+func truthy(query url.Values, name string) bool {
+	values, ok := query[name]
+	return ok && len(values) > 0 && values[0] != "false" && values[0] != "0"
+}

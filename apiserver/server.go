@@ -1,0 +1,197 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"kontiki/apiserver/registry"
+	"kontiki/apiserver/storage"
+)
+
+// Config of a Server.
+type Config struct {
+	// KV is the store; Table the resources that are served.
+	KV    storage.KV
+	Table *registry.Table
+	// TLS has the server certificate and, in ClientCAs, who signs the client certificates. New sets
+	// ClientAuth to VerifyClientCertIfGiven and offers HTTP/2.
+	TLS *tls.Config
+	// NodeTLS has the client certificate that node agents know this server by.
+	NodeTLS *tls.Config
+	// AdvertiseAddress and AdvertisePort are where pods reach this server: the endpoint of the
+	// Service default/kubernetes. No address means no endpoint.
+	AdvertiseAddress netip.Addr
+	AdvertisePort    uint16 // 0 means 6443
+	// ServiceCIDR's first address is the Service default/kubernetes; the zero value means 10.96.0.0/16.
+	ServiceCIDR netip.Prefix
+	// MaxBodyBytes bounds request bodies; 0 means 3 MiB, as in Kubernetes.
+	MaxBodyBytes int64
+	// StopGrace is how long a stop waits for requests that are being served; 0 means 10 s.
+	StopGrace time.Duration
+	// Storage configures the watch caches.
+	Storage storage.Config
+	Log     *slog.Logger // nil discards
+}
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Storage.Log == nil {
+		c.Storage.Log = c.Log
+	}
+	if c.AdvertisePort == 0 {
+		c.AdvertisePort = 6443
+	}
+	if !c.ServiceCIDR.IsValid() {
+		c.ServiceCIDR = netip.MustParsePrefix("10.96.0.0/16")
+	}
+	if c.MaxBodyBytes == 0 {
+		c.MaxBodyBytes = defaultMaxBodyBytes
+	}
+	if c.StopGrace == 0 {
+		c.StopGrace = 10 * time.Second
+	}
+	return c
+}
+
+// Server is one API server. Its handlers may be used from the moment New returns; Serve also keeps
+// the bootstrap objects.
+type Server struct {
+	config    Config
+	log       *slog.Logger
+	kv        storage.KV
+	table     *registry.Table
+	storage   *storage.Backend
+	codecs    serializer.CodecFactory
+	ownership *ownership
+	metrics   *metrics
+	inFlight  *inFlight
+	handler   http.Handler
+
+	stopping context.Context // done when a stop begins: watches end
+	stop     context.CancelFunc
+	booted   atomic.Bool
+}
+
+// New makes a server over a store. The caller must Close it.
+func New(config Config) (*Server, error) {
+	config = config.withDefaults()
+	if config.TLS == nil || len(config.TLS.Certificates) == 0 && config.TLS.GetCertificate == nil {
+		return nil, ErrNoCertificate
+	}
+	s := &Server{
+		config:    config,
+		log:       config.Log,
+		kv:        config.KV,
+		table:     config.Table,
+		storage:   storage.Open(config.KV, config.Storage),
+		codecs:    serializer.NewCodecFactory(config.Table.Scheme()),
+		ownership: newOwnership(config.Table),
+		metrics:   newMetrics(),
+	}
+	s.inFlight = newInFlight(s.metrics)
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.handler = chain(s.routes(), s.entry()...)
+	return s, nil
+}
+
+// Handler serves the API. Users are told by r.TLS, so it is of use behind TLS only.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Ready reports whether the bootstrap objects exist and no stop is under way: what /readyz says, but
+// for the store.
+func (s *Server) Ready() bool { return s.bootstrapped() == nil && s.notStopping() == nil }
+
+// Close ends all watches and releases the storage. It does not close the store. Call it after Serve
+// has returned.
+func (s *Server) Close() {
+	s.stop()
+	s.storage.Close()
+}
+
+var (
+	errNotBootstrapped = errors.New("bootstrap objects are not written yet")
+	errStopping        = errors.New("the server is stopping")
+)
+
+func (s *Server) bootstrapped() error {
+	if !s.booted.Load() {
+		return errNotBootstrapped
+	}
+	return nil
+}
+
+func (s *Server) notStopping() error {
+	if s.stopping.Err() != nil {
+		return errStopping
+	}
+	return nil
+}
+
+// How long a connection may take over headers and lie idle. There is no limit on writing as such:
+// watches last; each request has its own (target.go).
+const (
+	headerTimeout  = 32 * time.Second
+	idleTimeout    = 3 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// Serve accepts connections on the listener, which it wraps in TLS, until ctx ends; then it ends all
+// watches, waits for the other requests for at most StopGrace, and returns nil.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	secured := s.config.TLS.Clone()
+	secured.ClientAuth = tls.VerifyClientCertIfGiven
+	secured.NextProtos = []string{"h2", "http/1.1"}
+	server := &http.Server{
+		Handler:           s.handler,
+		TLSConfig:         secured,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreamsPerConnection},
+	}
+	bootstrap, cancel := context.WithCancel(ctx)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		s.keepBootstrapObjects(bootstrap)
+	}()
+	defer func() {
+		cancel()
+		<-finished
+	}()
+
+	failed := make(chan error, 1)
+	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	s.stop()
+	grace, cancelGrace := context.WithTimeout(context.Background(), s.config.StopGrace)
+	defer cancelGrace()
+	if err := server.Shutdown(grace); err != nil {
+		s.log.Warn("requests were cut short by the stop", "error", err)
+		return server.Close()
+	}
+	return nil
+}
+
+// maxStreamsPerConnection is HTTP/2's limit of requests on one connection: enough for the watches of
+// a controller manager, which share a connection.
+const maxStreamsPerConnection = 1000
+
+// storeOf returns the storage of a row.
+func (s *Server) storeOf(r *registry.Resource) *storage.Store { return s.storage.Store(r) }

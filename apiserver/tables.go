@@ -1,0 +1,50 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kontiki/apiserver/table"
+	"kontiki/watch"
+)
+
+func tableOptions(r *http.Request) (table.Options, error) {
+	options, err := table.ParseOptions(r.URL.Query(), time.Now())
+	if err != nil {
+		return options, badRequest("%v", err)
+	}
+	return options, nil
+}
+
+// withTableVersion names the version of meta.k8s.io that the client asked for; the versions are alike.
+func withTableVersion(t *metav1.Table, f form) *metav1.Table {
+	t.APIVersion = metav1.GroupName + "/" + f.version
+	return t
+}
+
+// writeTable answers with objects as the rows that kubectl prints.
+func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, t *target, f form, code int, listMeta metav1.ListMeta, items []*watch.Object) error {
+	options, err := tableOptions(r)
+	if err != nil {
+		return err
+	}
+	options.ListMeta = listMeta
+	objects := make([]runtime.Object, len(items))
+	for i, item := range items {
+		if objects[i], err = item.Get(); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(withTableVersion(table.Convert(t.resource, objects, options), f))
+	if err != nil {
+		return err
+	}
+	if data, err = finish(f, data); err != nil {
+		return err
+	}
+	return writeBytes(w, r, f.contentType(), code, data)
+}

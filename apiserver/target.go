@@ -1,0 +1,188 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kontiki/apiserver/registry"
+	"kontiki/apiserver/storage"
+	"kontiki/raftstore"
+)
+
+// A target is what a request for a resource is about: a row of the table, perhaps one of its
+// subresources, the store behind it, and which object or collection of objects.
+type target struct {
+	verb      string // get, list, watch, create, update, patch, delete or deletecollection
+	resource  *registry.Resource
+	sub       *registry.Subresource // nil for the resource itself
+	store     *storage.Store
+	namespace string // empty for cluster-scoped resources, and for lists across namespaces
+	name      string // empty for collections
+	subpath   string // what follows a proxy subresource in the URL
+}
+
+// groupResource is how errors name the resource.
+func (t *target) groupResource() schema.GroupResource { return t.resource.GroupResource() }
+
+// serveResource is the door to every resource: it resolves the URL, authorizes, bounds the request
+// in number, time and size, and calls the verb's handler.
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
+	t, err := s.resolve(r)
+	if err != nil {
+		return err
+	}
+	facts := factsOf(r.Context())
+	facts.verb, facts.group, facts.resource = t.verb, t.resource.Group, t.resource.Resource
+	facts.longRunning = t.longRunning()
+	if err := authorizeTarget(r.Context(), t); err != nil {
+		return err
+	}
+	ctx := raftstore.WithOrigin(r.Context(), raftstore.Origin{
+		User: facts.user.Name, UserAgent: r.UserAgent(), RequestID: facts.id,
+	})
+	if facts.longRunning {
+		defer s.inFlight.stay()()
+		return s.handlerOf(t)(w, r.WithContext(ctx), t)
+	}
+	leave, err := s.inFlight.enter(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout(r))
+	defer cancel()
+	r = r.WithContext(ctx)
+	r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBodyBytes)
+	return s.handlerOf(t)(w, r, t)
+}
+
+// longRunning tells the requests that stay open until somebody closes them.
+func (t *target) longRunning() bool { return t.verb == "watch" || t.sub != nil && t.sub.Connect }
+
+// resolve finds the row and the verb.
+func (s *Server) resolve(r *http.Request) (*target, error) {
+	vars := mux.Vars(r)
+	gvr := schema.GroupVersionResource{Group: vars["group"], Version: vars["version"], Resource: vars["resource"]}
+	t := &target{
+		resource:  s.table.Lookup(gvr),
+		namespace: vars["namespace"],
+		name:      vars["name"],
+		subpath:   vars["subpath"],
+	}
+	if t.resource == nil {
+		return nil, errNotFoundPath()
+	}
+	if name := vars["subresource"]; name != "" {
+		if t.sub = t.resource.Subresource(name); t.sub == nil {
+			return nil, errNotFoundPath()
+		}
+	}
+	if t.namespace != "" && !t.resource.Namespaced {
+		return nil, errNotFoundPath()
+	}
+	if t.namespace == "" && t.resource.Namespaced && t.name != "" {
+		return nil, errNotFoundPath()
+	}
+	if t.verb = verbOf(r, t); !t.allows(t.verb) {
+		return nil, errMethodNotAllowed()
+	}
+	t.store = s.storeOf(t.resource)
+	return t, nil
+}
+
+// verbOf translates method and URL into the API's verb; empty if there is none.
+func verbOf(r *http.Request, t *target) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		switch {
+		case t.name != "":
+			return "get"
+		case truthy(r.URL.Query(), "watch"):
+			return "watch"
+		}
+		return "list"
+	case http.MethodPost:
+		if (t.name == "") == (t.sub == nil) {
+			return "create"
+		}
+	case http.MethodPut:
+		if t.name != "" {
+			return "update"
+		}
+	case http.MethodPatch:
+		if t.name != "" {
+			return "patch"
+		}
+	case http.MethodDelete:
+		if t.name != "" {
+			return "delete"
+		}
+		return "deletecollection"
+	}
+	return ""
+}
+
+// allows says whether the row serves the verb. Objects of a namespaced resource are only created
+// and deleted in collections of one namespace.
+func (t *target) allows(verb string) bool {
+	if verb == "" {
+		return false
+	}
+	if t.sub != nil {
+		return t.sub.Connect || slices.Contains(t.sub.Verbs, verb)
+	}
+	if t.resource.Namespaced && t.namespace == "" && verb != "list" && verb != "watch" {
+		return false
+	}
+	return t.resource.Verbs == nil || slices.Contains(t.resource.Verbs, verb)
+}
+
+// verbHandler serves one verb on a resource or subresource.
+type verbHandler func(w http.ResponseWriter, r *http.Request, t *target) error
+
+func (s *Server) handlerOf(t *target) verbHandler {
+	if t.sub != nil {
+		switch {
+		case t.sub.Connect:
+			return s.connect
+		case t.sub.Project != nil:
+			return s.serveProjection
+		case t.sub.Create != nil:
+			return s.serveCommand
+		}
+	}
+	return map[string]verbHandler{
+		"get":              s.serveGet,
+		"list":             s.serveList,
+		"watch":            s.serveWatch,
+		"create":           s.serveCreate,
+		"update":           s.serveUpdate,
+		"patch":            s.servePatch,
+		"delete":           s.serveDelete,
+		"deletecollection": s.serveDeleteCollection,
+	}[t.verb]
+}
+
+// Limits on how long a request may take; a watch or a stream to a node has none.
+const (
+	maxRequestTime  = 60 * time.Second
+	maxMutatingTime = 34 * time.Second
+)
+
+// requestTimeout is the server's bound, or the client's "timeout" parameter if that is shorter.
+func requestTimeout(r *http.Request) time.Duration {
+	bound := maxMutatingTime
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		bound = maxRequestTime
+	}
+	if asked, err := time.ParseDuration(r.URL.Query().Get("timeout")); err == nil && asked > 0 {
+		return min(asked, bound)
+	}
+	return bound
+}

@@ -1,0 +1,129 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kontiki/apiserver/storage"
+	"kontiki/watch"
+)
+
+// serveUpdate is PUT on an object, or on a subresource that is a part of it.
+func (s *Server) serveUpdate(w http.ResponseWriter, r *http.Request, t *target) error {
+	f, err := negotiate(r, t.verb, t.binary())
+	if err != nil {
+		return err
+	}
+	options, err := updateOptions(r)
+	if err != nil {
+		return err
+	}
+	wanted, err := s.decodeBody(r, t, t.resource.GroupVersionKind(), t.resource.New, options.validation)
+	if err != nil {
+		return err
+	}
+	m := accessor(wanted)
+	if err := t.fitName(m); err != nil {
+		return err
+	}
+	if err := t.fitNamespace(m); err != nil {
+		return err
+	}
+	result, err := s.change(r.Context(), t, change{
+		options:      options,
+		uid:          string(m.GetUID()),
+		allowMissing: t.sub == nil && t.resource.Strategy.AllowCreateOnUpdate,
+		next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
+			return s.track(t, live, wanted.DeepCopyObject(), options.manager)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return s.writeResult(w, r, t, f, codeOf(result), result.Object)
+}
+
+func codeOf(result storage.Result) int {
+	if result.Created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// A change is what update, patch and apply have in common: a function from the present object to the
+// next one, run again whenever somebody else was faster.
+type change struct {
+	options      writeOptions
+	uid          string // if set, must be the present object's
+	allowMissing bool   // create the object if there is none
+	// next makes the next version of live, which is a private copy, or an empty object if there is
+	// none yet. It has put the owners of the changed fields into managedFields.
+	next func(ctx context.Context, live runtime.Object) (runtime.Object, error)
+}
+
+// change runs a change through the row's strategy and into the store.
+func (s *Server) change(ctx context.Context, t *target, c change) (storage.Result, error) {
+	result, err := t.store.Update(ctx, t.namespace, t.name, storage.UpdateOptions{
+		UID:           c.uid,
+		CreateMissing: c.allowMissing,
+		DryRun:        c.options.dryRun,
+	}, func(current *watch.Object) (runtime.Object, error) {
+		if current == nil {
+			return s.createByChange(ctx, t, c)
+		}
+		return s.changeExisting(ctx, t, c, current.Object())
+	})
+	return result, t.storeError(err, t.name)
+}
+
+func (s *Server) createByChange(ctx context.Context, t *target, c change) (runtime.Object, error) {
+	obj, err := c.next(ctx, t.resource.New())
+	if err != nil {
+		return nil, err
+	}
+	m := accessor(obj)
+	if m.GetUID() != "" {
+		return nil, t.conflict("Precondition failed: UID in precondition: " + string(m.GetUID()) + ", UID in object meta: ")
+	}
+	if err := t.fitName(m); err != nil {
+		return nil, err
+	}
+	if err := t.fitNamespace(m); err != nil {
+		return nil, err
+	}
+	if err := s.checkNamespace(ctx, t, t.name); err != nil {
+		return nil, err
+	}
+	return obj, t.prepareCreate(ctx, obj)
+}
+
+func (s *Server) changeExisting(ctx context.Context, t *target, c change, old runtime.Object) (runtime.Object, error) {
+	obj, err := c.next(ctx, old.DeepCopyObject())
+	if err != nil {
+		return nil, err
+	}
+	m := accessor(obj)
+	if err := t.fitName(m); err != nil {
+		return nil, err
+	}
+	// Without a resourceVersion, and with "0", an update is unconditional, as all kinds of issue 2
+	// allow in Kubernetes. (Custom resources do not: 422.)
+	if rv := m.GetResourceVersion(); rv != "" && rv != "0" && rv != accessor(old).GetResourceVersion() {
+		return nil, t.conflict(optimisticLockMessage)
+	}
+	if err := t.prepareUpdate(ctx, obj, old); err != nil {
+		return nil, err
+	}
+	if t.finished(obj, old) {
+		return nil, nil // delete
+	}
+	return obj, nil
+}
+
+func (t *target) conflict(message string) error {
+	return apierrors.NewConflict(t.groupResource(), t.name, errors.New(message))
+}

@@ -1,0 +1,89 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// Limits of the Warning headers of one response, as in Kubernetes: past the total, each text is cut;
+// past the number of headers that fit, the rest is left out.
+const (
+	maxWarningBytes    = 4 * 1024
+	maxWarningRunes    = 256
+	maxWarningsPerBody = 100
+)
+
+// warnings collects the texts for a response's Warning headers (RFC 7234 section 5.5, code 299).
+type warnings struct {
+	mu    sync.Mutex // guards all below; writes retried in another goroutine may warn
+	texts []string
+	seen  map[string]bool
+	bytes int
+}
+
+// withWarnings lets the stages after it warn the client, up to the moment the headers go out.
+func (s *Server) withWarnings(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		factsOf(r.Context()).warnings = &warnings{seen: map[string]bool{}}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// warn adds texts to the Warning headers of the response; the same text is sent once.
+func warn(ctx context.Context, texts ...string) {
+	list := factsOf(ctx).warnings
+	if list == nil {
+		return
+	}
+	list.mu.Lock()
+	defer list.mu.Unlock()
+	for _, text := range texts {
+		list.add(text)
+	}
+}
+
+// warnFaults warns of unknown and duplicate fields. The YAML decoder puts all its faults into one
+// error, a line each.
+func warnFaults(ctx context.Context, faults []error) {
+	for _, fault := range faults {
+		text := fault.Error()
+		if yamlText, ok := strings.CutPrefix(text, "yaml: "); ok {
+			for line := range strings.SplitSeq(strings.TrimPrefix(yamlText, "unmarshal errors:\n"), "\n") {
+				warn(ctx, strings.TrimSpace(line))
+			}
+			continue
+		}
+		warn(ctx, text)
+	}
+}
+
+func (l *warnings) add(text string) {
+	if runes := []rune(text); len(runes) > maxWarningRunes {
+		text = string(runes[:maxWarningRunes])
+	}
+	if text == "" || l.seen[text] || len(l.texts) >= maxWarningsPerBody || l.bytes+len(text) > maxWarningBytes {
+		return
+	}
+	l.seen[text] = true
+	l.texts = append(l.texts, text)
+	l.bytes += len(text)
+}
+
+// sendWarnings writes the headers; called once, just before the status line.
+func sendWarnings(ctx context.Context, header http.Header) {
+	list := factsOf(ctx).warnings
+	if list == nil {
+		return
+	}
+	list.mu.Lock()
+	defer list.mu.Unlock()
+	for _, text := range list.texts {
+		if value, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			header.Add("Warning", value)
+		}
+	}
+}

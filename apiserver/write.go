@@ -1,0 +1,238 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kontiki/apiserver/registry"
+)
+
+var metadataPath = field.NewPath("metadata")
+
+// subName is the name of the target's subresource, or empty.
+func (t *target) subName() string {
+	if t.sub == nil {
+		return ""
+	}
+	return t.sub.Name
+}
+
+// accessor returns obj's metadata. Every object of the API has it.
+func accessor(obj runtime.Object) metav1.Object {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		panic(fmt.Sprintf("%T is in the resource table but has no metadata: %v", obj, err))
+	}
+	return m
+}
+
+// fitNamespace gives an object without a namespace that of the request, and refuses another one.
+func (t *target) fitNamespace(obj metav1.Object) error {
+	switch {
+	case obj.GetNamespace() == t.namespace:
+	case obj.GetNamespace() == "":
+		obj.SetNamespace(t.namespace)
+	case t.namespace == "":
+		return badRequest("namespace may not be set on a cluster-scoped resource")
+	default:
+		return badRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// fitName gives an object without a name that of the URL, and refuses another one.
+func (t *target) fitName(obj metav1.Object) error {
+	switch obj.GetName() {
+	case t.name:
+	case "":
+		obj.SetName(t.name)
+	default:
+		return badRequest("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), t.name)
+	}
+	return nil
+}
+
+// prepareCreate makes a decoded object ready to be stored: what the server alone decides is set,
+// then the row's strategy has its turn, then everything is validated.
+func (t *target) prepareCreate(ctx context.Context, obj runtime.Object) error {
+	m := accessor(obj)
+	if err := t.fitNamespace(m); err != nil {
+		return err
+	}
+	strategy := &t.resource.Strategy
+	m.SetUID(types.UID(uuid.NewString()))
+	m.SetCreationTimestamp(metav1.Time{Time: time.Now().UTC().Truncate(time.Second)})
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
+	m.SetResourceVersion("")
+	m.SetGeneration(firstGeneration(strategy))
+	if t.resource.Subresource("status") != nil && !strategy.KeepStatusOnCreate {
+		copyStatus(obj, nil)
+	}
+	if strategy.PrepareForCreate != nil {
+		strategy.PrepareForCreate(ctx, obj)
+	}
+	faults := apivalidation.ValidateObjectMetaAccessor(m, t.resource.Namespaced, validateNameOf(t.resource), metadataPath)
+	faults = append(faults, validateFinalizers(m)...)
+	if strategy.Validate != nil {
+		faults = append(faults, strategy.Validate(ctx, obj)...)
+	}
+	if err := t.invalid(m.GetName(), faults); err != nil {
+		return err
+	}
+	if strategy.Warnings != nil {
+		warn(ctx, strategy.Warnings(ctx, obj)...)
+	}
+	return nil
+}
+
+func firstGeneration(strategy *registry.Strategy) int64 {
+	if strategy.NoGeneration {
+		return 0
+	}
+	return 1
+}
+
+func (t *target) invalid(name string, faults field.ErrorList) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(t.resource.GroupVersionKind().GroupKind(), name, faults)
+}
+
+// prepareUpdate makes obj, which a request wants in place of old, ready to be stored.
+func (t *target) prepareUpdate(ctx context.Context, obj, old runtime.Object) error {
+	m, oldMeta := accessor(obj), accessor(old)
+	if err := t.fitNamespace(m); err != nil {
+		return err
+	}
+	strategy := &t.resource.Strategy
+	m.SetGeneration(oldMeta.GetGeneration())
+	switch {
+	case t.sub != nil && t.sub.Update != nil:
+		t.sub.Update(ctx, obj, old)
+	case t.sub == nil:
+		if t.resource.Subresource("status") != nil {
+			copyStatus(obj, old)
+		}
+		if strategy.PrepareForUpdate != nil {
+			strategy.PrepareForUpdate(ctx, obj, old)
+		}
+	}
+	if !strategy.NoGeneration && !sameWish(obj, old) {
+		m.SetGeneration(oldMeta.GetGeneration() + 1)
+	}
+	keepServerMetadata(m, oldMeta)
+	if err := t.invalid(m.GetName(), t.validateUpdate(ctx, obj, old)); err != nil {
+		return err
+	}
+	if strategy.Warnings != nil && t.sub == nil {
+		warn(ctx, strategy.Warnings(ctx, obj)...)
+	}
+	keepTimestamps(obj, old)
+	return nil
+}
+
+// keepServerMetadata restores what an update may leave out but not change.
+func keepServerMetadata(m, old metav1.Object) {
+	if m.GetUID() == "" {
+		m.SetUID(old.GetUID())
+	}
+	m.SetCreationTimestamp(old.GetCreationTimestamp())
+	m.SetSelfLink("")
+	m.SetResourceVersion(old.GetResourceVersion()) // compared before; the store sets the new one
+	if old.GetDeletionTimestamp() != nil {
+		m.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if m.GetDeletionGracePeriodSeconds() == nil {
+		m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
+}
+
+func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	m := accessor(obj)
+	faults := apivalidation.ValidateObjectMetaAccessor(m, t.resource.Namespaced, anyName, metadataPath)
+	if len(faults) == 0 { // the two checks overlap
+		faults = apivalidation.ValidateObjectMetaAccessorUpdate(m, accessor(old), metadataPath)
+	}
+	faults = append(faults, validateFinalizers(m)...)
+	strategy := &t.resource.Strategy
+	if t.sub != nil && t.sub.Validate != nil {
+		return append(faults, t.sub.Validate(ctx, obj, old)...)
+	}
+	own := field.ErrorList{}
+	if strategy.Validate != nil {
+		own = strategy.Validate(ctx, obj)
+	}
+	if len(own) == 0 && strategy.ValidateUpdate != nil {
+		own = strategy.ValidateUpdate(ctx, obj, old)
+	}
+	return append(faults, own...)
+}
+
+// anyName leaves the name of an existing object in peace: rules may have become stricter since.
+func anyName(string, bool) []string { return nil }
+
+// validateFinalizers wants a domain in every finalizer that Kubernetes itself does not know, so that
+// two controllers never mean different things by one name.
+func validateFinalizers(m metav1.Object) (faults field.ErrorList) {
+	for i, name := range m.GetFinalizers() {
+		switch name {
+		case "kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
+			continue
+		}
+		if !strings.Contains(name, "/") {
+			faults = append(faults, field.Invalid(metadataPath.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return faults
+}
+
+// finished says whether an update removed the last thing that kept an object alive whose deletion
+// had been asked for: then it is deleted instead of written.
+func (t *target) finished(obj, old runtime.Object) bool {
+	was := accessor(old)
+	if was.GetDeletionTimestamp() == nil || len(accessor(obj).GetFinalizers()) > 0 {
+		return false
+	}
+	if grace := was.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
+		return false
+	}
+	keep := t.resource.Strategy.KeepOnDelete
+	return keep == nil || !keep(obj)
+}
+
+// checkNamespace refuses to create in a namespace that does not exist or is going away.
+func (s *Server) checkNamespace(ctx context.Context, t *target, name string) error {
+	if t.namespace == "" {
+		return nil
+	}
+	found, err := s.namespace(ctx, t.namespace)
+	if err != nil {
+		return err
+	}
+	if found.DeletionTimestamp == nil {
+		return nil
+	}
+	refused := apierrors.NewForbidden(t.groupResource(), name, errors.New("unable to create new content in namespace "+t.namespace+" because it is being terminated"))
+	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type:    "NamespaceTerminating",
+		Message: "namespace " + t.namespace + " is being terminated",
+		Field:   "metadata.namespace",
+	})
+	return refused
+}
