@@ -110,7 +110,7 @@ func (m *manager) addAll() error {
 	for _, add := range []func(*manager) error{
 		addDeployment, addReplicaSet,
 		addEndpointSlice, addEndpoints, addEndpointMirror,
-		addNamespace, addServiceAccount, addRootCA,
+		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 	} {
 		if err := add(m); err != nil {
 			return err
