@@ -21,9 +21,9 @@ type ContainerInput struct {
 	MemoryCapacity int64 // bytes of the node
 	ServiceLinks   map[string]string
 	Sources        Sources
-	// Mounts are the volumes, hosts file and so on, made by the caller. TerminationFile is the host
-	// side of the termination message, mounted here.
-	Mounts          []*runtimeapi.Mount
+	// Mounts makes the mounts of volumes, hosts file and so on; expand evaluates $(VAR) of a
+	// subPathExpr. TerminationFile is the host side of the termination message, mounted here.
+	Mounts          func(expand func(string) string) ([]*runtimeapi.Mount, error)
 	TerminationFile string
 }
 
@@ -38,22 +38,26 @@ func ContainerConfig(ctx context.Context, pod *corev1.Pod, c *corev1.Container, 
 	if err != nil {
 		return nil, err
 	}
-	expand := func(list []string) []string {
+	expand := func(s string) string { return Expand(s, env.lookup) }
+	expandAll := func(list []string) []string {
 		out := make([]string, len(list))
 		for i, s := range list {
-			out[i] = Expand(s, env.lookup)
+			out[i] = expand(s)
 		}
 		return out
 	}
-	mounts := in.Mounts
+	mounts, err := in.Mounts(expand)
+	if err != nil {
+		return nil, err
+	}
 	if in.TerminationFile != "" {
 		mounts = append(mounts, &runtimeapi.Mount{ContainerPath: terminationPath(c), HostPath: in.TerminationFile})
 	}
 	return &runtimeapi.ContainerConfig{
 		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: in.Attempt},
 		Image:       &runtimeapi.ImageSpec{Image: in.ImageRef, UserSpecifiedImage: c.Image},
-		Command:     expand(c.Command),
-		Args:        expand(c.Args),
+		Command:     expandAll(c.Command),
+		Args:        expandAll(c.Args),
 		WorkingDir:  c.WorkingDir,
 		Envs:        env.list(),
 		Mounts:      mounts,
