@@ -1,0 +1,129 @@
+package testcluster
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"kontiki/internal/controlplane"
+	"kontiki/internal/pki"
+)
+
+// readyTimeout is how long a cluster may take to become ready before the test fails.
+const readyTimeout = 30 * time.Second
+
+// Cluster is a control plane that belongs to a test.
+type Cluster struct {
+	// Dir is the data directory, laid out as `kontiki dev` does.
+	Dir string
+	// PKI has every certificate.
+	PKI *pki.PKI
+	// Log is what components should log to.
+	Log *slog.Logger
+
+	t     testing.TB
+	plane *controlplane.ControlPlane
+	port  int
+}
+
+// Start starts a control plane and waits until it is ready.
+func Start(t testing.TB) *Cluster {
+	t.Helper()
+	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t}
+	var err error
+	c.PKI, err = pki.Open(filepath.Join(c.Dir, "pki"), pki.Options{NodeName: "testcluster"})
+	require.NoError(t, err)
+	c.open()
+	t.Cleanup(func() { require.NoError(t, c.plane.Close()) })
+	require.NoError(t, c.PKI.WriteKubeconfig(c.Kubeconfig(), c.plane.URL(), c.PKI.Client(pki.Admin)))
+	return c
+}
+
+// open opens the control plane on the port that it had before, or on a free one.
+func (c *Cluster) open() {
+	c.t.Helper()
+	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: c.port})
+	require.NoError(c.t, err)
+	c.port = listener.Addr().(*net.TCPAddr).Port
+	c.plane, err = controlplane.Open(controlplane.Config{
+		Dir:         filepath.Join(c.Dir, "store"),
+		PKI:         c.PKI,
+		Listener:    listener,
+		ClusterCIDR: netip.MustParsePrefix("10.244.0.0/16"),
+		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
+		Log:         c.Log,
+	})
+	require.NoError(c.t, err)
+	ctx, cancel := context.WithTimeout(c.t.Context(), readyTimeout)
+	defer cancel()
+	require.NoError(c.t, c.plane.WaitReady(ctx))
+}
+
+// Restart stops the API server and the store and starts them again on the same port and data.
+// Clients see broken connections, as after a restart of the process.
+func (c *Cluster) Restart() {
+	c.t.Helper()
+	require.NoError(c.t, c.plane.Close())
+	c.open()
+}
+
+// REST is how the holder of one of pki's identities calls the API server.
+func (c *Cluster) REST(identity string) *rest.Config {
+	return c.plane.Client(identity, c.PKI.Client(identity))
+}
+
+// NodeREST is how the agent of a node calls the API server.
+func (c *Cluster) NodeREST(node string) *rest.Config {
+	c.t.Helper()
+	client, _, err := c.PKI.Node(node, []net.IP{net.IPv4(127, 0, 0, 1)})
+	require.NoError(c.t, err)
+	return c.plane.Client("agent", client)
+}
+
+// Admin is a client that may do everything.
+func (c *Cluster) Admin() kubernetes.Interface {
+	c.t.Helper()
+	client, err := kubernetes.NewForConfig(c.REST(pki.Admin))
+	require.NoError(c.t, err)
+	return client
+}
+
+// Kubeconfig is the path of the admin's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "admin.kubeconfig") }
+
+// Go runs a component until the test ends, or until stop is called. The test fails if the component
+// returns an error, or ends before it is told to.
+func (c *Cluster) Go(name string, run func(ctx context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := run(ctx)
+		if ctx.Err() == nil {
+			c.t.Errorf("%s ended by itself: %v", name, err)
+		} else if err != nil && err != context.Canceled {
+			c.t.Errorf("%s: %v", name, err)
+		}
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	c.t.Cleanup(stop)
+	return stop
+}
+
+func logger() *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(os.Getenv("KONTIKI_TEST_LOG"))); err != nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
