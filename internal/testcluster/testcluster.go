@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -75,6 +76,14 @@ func (c *Cluster) Restart() {
 	c.t.Helper()
 	require.NoError(c.t, c.plane.Close())
 	c.open()
+}
+
+// Compact makes the store forget what was before a resourceVersion.
+func (c *Cluster) Compact(resourceVersion string) {
+	c.t.Helper()
+	revision, err := strconv.ParseInt(resourceVersion, 10, 64)
+	require.NoError(c.t, err)
+	require.NoError(c.t, c.plane.Store().Compact(c.t.Context(), revision))
 }
 
 // REST is how the holder of one of pki's identities calls the API server.
