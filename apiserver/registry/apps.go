@@ -21,10 +21,12 @@ func deployments() *Resource {
 	r.Strategy = Strategy{
 		Default:          defaulter(defaultDeployment),
 		PrepareForUpdate: updatePreparer(countDeploymentAnnotations),
+		Validate:         validator(validateDeployment),
+		ValidateUpdate:   updateValidator(validateDeploymentUpdate),
 	}
 	r.Subresources = []Subresource{
 		scale(scaledDeployment),
-		statusOf(r, func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels }),
+		judged(statusOf(r, func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels }), validateDeploymentStatus),
 	}
 	r.Columns, r.Row = deploymentColumns, cells(deploymentRow)
 	return r
@@ -56,10 +58,14 @@ func replicaSets() *Resource {
 	r := newRow[appsv1.ReplicaSet, appsv1.ReplicaSetList](appsv1.SchemeGroupVersion, "replicasets", "ReplicaSet")
 	r.ShortNames = []string{"rs"}
 	r.Categories = []string{"all"}
-	r.Strategy = Strategy{Default: defaulter(defaultReplicaSet)}
+	r.Strategy = Strategy{
+		Default:        defaulter(defaultReplicaSet),
+		Validate:       validator(validateReplicaSet),
+		ValidateUpdate: updateValidator(validateReplicaSetUpdate),
+	}
 	r.Subresources = []Subresource{
 		scale(scaledReplicaSet),
-		statusOf(r, func(rs, old *appsv1.ReplicaSet) { rs.Spec = old.Spec }),
+		judged(statusOf(r, func(rs, old *appsv1.ReplicaSet) { rs.Spec = old.Spec }), validateReplicaSetStatus),
 	}
 	r.Fields = fieldSet(func(rs *appsv1.ReplicaSet) fields.Set {
 		return fields.Set{"status.replicas": strconv.Itoa(int(rs.Status.Replicas))}

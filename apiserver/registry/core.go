@@ -26,14 +26,23 @@ func coreRows(options Options, events *Resource) []*Resource {
 func configMaps() *Resource {
 	r := newRow[corev1.ConfigMap, corev1.ConfigMapList](corev1.SchemeGroupVersion, "configmaps", "ConfigMap")
 	r.ShortNames = []string{"cm"}
-	r.Strategy = Strategy{NoGeneration: true}
+	r.Strategy = Strategy{
+		NoGeneration:   true,
+		Validate:       validator(validateConfigMap),
+		ValidateUpdate: updateValidator(validateConfigMapUpdate),
+	}
 	r.Columns, r.Row = configMapColumns, cells(configMapRow)
 	return r
 }
 
 func secrets() *Resource {
 	r := newRow[corev1.Secret, corev1.SecretList](corev1.SchemeGroupVersion, "secrets", "Secret")
-	r.Strategy = Strategy{NoGeneration: true, Default: defaulter(defaultSecret)}
+	r.Strategy = Strategy{
+		NoGeneration:   true,
+		Default:        defaulter(defaultSecret),
+		Validate:       validator(validateSecret),
+		ValidateUpdate: updateValidator(validateSecretUpdate),
+	}
 	r.Fields = fieldSet(func(s *corev1.Secret) fields.Set { return fields.Set{"type": string(s.Type)} })
 	r.Columns, r.Row = secretColumns, cells(secretRow)
 	return r
@@ -66,7 +75,12 @@ func endpoints() *Resource {
 	r := newRow[corev1.Endpoints, corev1.EndpointsList](corev1.SchemeGroupVersion, "endpoints", "Endpoints")
 	r.ShortNames = []string{"ep"}
 	r.Prefix = "/registry/services/endpoints"
-	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Default: defaulter(defaultEndpoints)}
+	r.Strategy = Strategy{
+		NoGeneration:        true,
+		AllowCreateOnUpdate: true,
+		Default:             defaulter(defaultEndpoints),
+		Validate:            validator(validateEndpoints),
+	}
 	r.Columns, r.Row = endpointsColumns, cells(endpointsRow)
 	return r
 }
@@ -83,7 +97,12 @@ func defaultEndpoints(e *corev1.Endpoints) {
 func coreEvents() *Resource {
 	r := newRow[corev1.Event, corev1.EventList](corev1.SchemeGroupVersion, "events", "Event")
 	r.ShortNames = []string{"ev"}
-	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, TTL: time.Hour}
+	r.Strategy = Strategy{
+		NoGeneration:        true,
+		AllowCreateOnUpdate: true,
+		TTL:                 time.Hour,
+		Validate:            validator(validateCoreEvent),
+	}
 	r.Fields = fieldSet(eventFields)
 	r.Columns, r.Row = eventColumns, cells(eventRow)
 	return r

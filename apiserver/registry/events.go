@@ -15,7 +15,13 @@ func eventsRows(core *Resource) []*Resource {
 	r := newRow[eventsv1.Event, eventsv1.EventList](eventsv1.SchemeGroupVersion, "events", "Event")
 	r.ShortNames = []string{"ev"}
 	r.Hub, r.ToHub, r.FromHub = core, eventToCore, eventFromCore
-	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, TTL: core.Strategy.TTL}
+	r.Strategy = Strategy{
+		NoGeneration:        true,
+		AllowCreateOnUpdate: true,
+		TTL:                 core.Strategy.TTL,
+		Validate:            validator(validateNewEvent),
+		ValidateUpdate:      updateValidator(validateNewEventUpdate),
+	}
 	r.Fields = fieldSet(func(e *eventsv1.Event) fields.Set {
 		return fields.Set{
 			"regarding.kind":            e.Regarding.Kind,

@@ -22,6 +22,8 @@ func nodes(options Options) *Resource {
 		NoGeneration:       true,
 		KeepStatusOnCreate: true,
 		Default:            defaulter(defaultNode),
+		Validate:           validator(validateNode),
+		ValidateUpdate:     updateValidator(validateNodeUpdate),
 		Claims:             func(obj runtime.Object) []string { return podCIDRClaims(obj.(*corev1.Node)) },
 	}
 	if options.ClusterCIDR.IsValid() {

@@ -17,6 +17,8 @@ func pods() *Resource {
 	r.Strategy = Strategy{
 		Default:          defaulter(defaultPod),
 		PrepareForCreate: preparer(preparePod),
+		Validate:         validator(validatePod),
+		ValidateUpdate:   updateValidator(validatePodUpdate),
 		GracePeriod:      podGracePeriod,
 		ReturnDeleted:    true,
 	}

@@ -22,8 +22,14 @@ func podSubresources(r *Resource) []Subresource {
 		connectTo("log", "Pod", "get"),
 		connectTo("portforward", "PodPortForwardOptions", "create", "get"),
 		connectTo("proxy", "PodProxyOptions", "create", "delete", "get", "patch", "update"),
-		statusOf(r, keepForPodStatus),
+		podStatus(r),
 	}
+}
+
+func podStatus(r *Resource) Subresource {
+	s := statusOf(r, keepForPodStatus)
+	s.Validate = validatePodStatus
+	return s
 }
 
 // keepForPodStatus leaves a status write the status, labels and annotations. The node agent may not
@@ -115,6 +121,7 @@ func ephemeralContainers(r *Resource) Subresource {
 			p.ObjectMeta, p.Spec, p.Status = keepVersion(p, old), *old.Spec.DeepCopy(), *old.Status.DeepCopy()
 			p.Spec.EphemeralContainers = wanted
 		}),
+		Validate: validateEphemeralUpdate,
 	}
 }
 

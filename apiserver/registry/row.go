@@ -73,6 +73,12 @@ func statusOf[T runtime.Object](r *Resource, keep func(obj, old T)) Subresource 
 	}
 }
 
+// judged gives s a validation of its own, which sees only the new object.
+func judged[T runtime.Object](s Subresource, check func(T) field.ErrorList) Subresource {
+	s.Validate = func(_ context.Context, obj, _ runtime.Object) field.ErrorList { return check(obj.(T)) }
+	return s
+}
+
 // connectTo makes a subresource that streams to the node of the object.
 func connectTo(name, optionsKind string, verbs ...string) Subresource {
 	return Subresource{

@@ -15,13 +15,15 @@ func services(options Options) *Resource {
 	r.Categories = []string{"all"}
 	r.Prefix = "/registry/services/specs"
 	r.Strategy = Strategy{
-		ValidateName:        apivalidation.NameIsDNS1035Label,
+		ValidateName:        apivalidation.NameIsDNSLabel,
 		NoGeneration:        true,
 		ReturnDeleted:       true,
 		AllowCreateOnUpdate: true,
 		Default:             defaulter(defaultService),
 		PrepareForCreate:    preparer(allocator.prepareServiceCreate),
 		PrepareForUpdate:    updatePreparer(allocator.prepareServiceUpdate),
+		Validate:            validator(allocator.validate),
+		ValidateUpdate:      updateValidator(validateServiceUpdate),
 		Claims:              func(obj runtime.Object) []string { return serviceClaims(obj.(*corev1.Service)) },
 		Allocate:            allocator.allocate,
 	}
