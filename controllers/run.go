@@ -111,6 +111,7 @@ func (m *manager) addAll() error {
 		addDeployment, addReplicaSet,
 		addEndpointSlice, addEndpoints, addEndpointMirror,
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
+		addNodeLifecycle, addTaintEviction, addPodGC,
 	} {
 		if err := add(m); err != nil {
 			return err
