@@ -1,0 +1,146 @@
+package network
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/containernetworking/cni/libcni"
+)
+
+// defaultName is both the network's name and, with a number, its file's. A file of this
+// name is ours to rewrite; any other makes us keep out.
+const (
+	defaultName = "kontiki"
+	defaultFile = "10-kontiki.conflist"
+	cniVersion  = "1.1.0"
+)
+
+// list reads the configuration in force: the first file by name, as kubelet's runtimes do.
+func (n *Network) list(hostPorts bool) (*libcni.NetworkConfigList, error) {
+	files, err := libcni.ConfFiles(n.cfg.ConfDir, []string{".conflist", ".conf", ".json"})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%w: no CNI configuration in %s (the node has no pod CIDR yet)", ErrNotReady, n.cfg.ConfDir)
+	}
+	path := first(files)
+	list, err := readList(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNotReady, path, err)
+	}
+	if !hostPorts || filepath.Base(path) != defaultFile {
+		return list, nil
+	}
+	return withPortmap(list)
+}
+
+func first(files []string) string {
+	best := files[0]
+	for _, f := range files[1:] {
+		if filepath.Base(f) < filepath.Base(best) {
+			best = f
+		}
+	}
+	return best
+}
+
+// readList reads a list, or a single plugin's configuration as a list of one.
+func readList(path string) (*libcni.NetworkConfigList, error) {
+	if filepath.Ext(path) == ".conflist" {
+		return libcni.NetworkConfFromFile(path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	plugin, err := libcni.NetworkPluginConfFromBytes(b)
+	if err != nil {
+		return nil, err
+	}
+	return libcni.ConfListFromConf(plugin)
+}
+
+// withPortmap appends the portmap plugin.
+func withPortmap(list *libcni.NetworkConfigList) (*libcni.NetworkConfigList, error) {
+	backend := natBackend()
+	if backend == "" {
+		return nil, ErrNoHostPorts
+	}
+	b, err := json.Marshal(map[string]any{
+		"type": "portmap", "snat": true, "backend": backend,
+		"capabilities": map[string]bool{"portMappings": true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	plugin, err := libcni.NetworkPluginConfFromBytes(b)
+	if err != nil {
+		return nil, err
+	}
+	longer := *list
+	longer.Plugins = append(list.Plugins[:len(list.Plugins):len(list.Plugins)], plugin)
+	return &longer, nil
+}
+
+// writeDefault writes our configuration, unless another file is the one in force.
+// The caller holds mu.
+func (n *Network) writeDefault(cidr netip.Prefix) error {
+	files, err := libcni.ConfFiles(n.cfg.ConfDir, []string{".conflist", ".conf", ".json"})
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if filepath.Base(f) != defaultFile {
+			n.log.Info("using the CNI configuration that is there", "path", first(files))
+			return nil
+		}
+	}
+	b, err := json.MarshalIndent(n.defaultList(cidr), "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(n.cfg.ConfDir, defaultFile)
+	tmp := path + ".tmp" // no extension that anyone reads
+	if err := os.WriteFile(tmp, b, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+func (n *Network) defaultList(cidr netip.Prefix) map[string]any {
+	route := "0.0.0.0/0"
+	if cidr.Addr().Is6() {
+		route = "::/0"
+	}
+	bridge := map[string]any{
+		"type": "bridge", "bridge": n.cfg.Bridge,
+		"isGateway": true, "hairpinMode": true, "promiscMode": false,
+		"ipam": map[string]any{
+			"type":    "host-local",
+			"dataDir": filepath.Join(n.cfg.StateDir, "leases"),
+			"ranges":  [][]map[string]string{{{"subnet": cidr.String()}}},
+			"routes":  []map[string]string{{"dst": route}},
+		},
+	}
+	if backend := natBackend(); backend != "" {
+		bridge["ipMasq"], bridge["ipMasqBackend"] = true, backend
+	} else {
+		n.log.Warn("neither nft nor iptables found: pods reach this node and each other, but their traffic is not masqueraded and host ports are refused")
+	}
+	return map[string]any{"cniVersion": cniVersion, "name": defaultName, "plugins": []any{bridge}}
+}
+
+// natBackend is what the plugins may use for address translation, "" for nothing.
+func natBackend() string {
+	for _, b := range [][2]string{{"nft", "nftables"}, {"iptables", "iptables"}} {
+		if _, err := exec.LookPath(b[0]); err == nil {
+			return b[1]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+)
+
+// Config says where a runtime keeps its things and which programs it uses. Two runtimes on
+// one machine must differ in Root, StateDir and CgroupRoot; in one network namespace, in
+// Bridge and CNIConfDir too.
+type Config struct {
+	Root       string       // images (durable); required
+	StateDir   string       // sandboxes, containers, CNI state; required
+	RuncPath   string       // an OCI runtime with runc's command line; "runc" on PATH when empty
+	ShimPath   string       // kontiki-shim; required
+	CgroupRoot string       // parent cgroup of sandboxes whose config names none; /kontiki when empty
+	CNIBinDir  string       // CNI plugins; /opt/cni/bin when empty
+	CNIConfDir string       // CNI configurations; StateDir/cni/net.d when empty
+	Bridge     string       // of the default network; kontiki0 when empty
+	PodCIDR    string       // the node's pod range, until UpdateRuntimeConfig tells another; may be empty
+	HostsFile  string       // registry mirrors (package image); may be empty
+	StreamAddr string       // of exec, attach and port-forward; 127.0.0.1:0 when empty
+	Log        *slog.Logger // nil is silence
+}
+
+// withDefaults fills empty fields, makes paths absolute and checks the programs.
+func (c Config) withDefaults() (Config, error) {
+	if c.Root == "" || c.StateDir == "" || c.ShimPath == "" {
+		return c, errors.New("runtime: Root, StateDir and ShimPath are required")
+	}
+	defaults := []struct {
+		field *string
+		value string
+	}{
+		{&c.RuncPath, "runc"},
+		{&c.CgroupRoot, "/kontiki"},
+		{&c.CNIBinDir, "/opt/cni/bin"},
+		{&c.CNIConfDir, filepath.Join(c.StateDir, "cni", "net.d")},
+		{&c.StreamAddr, "127.0.0.1:0"},
+	}
+	for _, d := range defaults {
+		if *d.field == "" {
+			*d.field = d.value
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.CgroupRoot = path.Clean("/" + c.CgroupRoot)
+	for _, p := range []*string{&c.RuncPath, &c.ShimPath} {
+		found, err := exec.LookPath(*p)
+		if err != nil {
+			return c, fmt.Errorf("runtime: %w", err)
+		}
+		if *p, err = filepath.Abs(found); err != nil {
+			return c, fmt.Errorf("runtime: %w", err)
+		}
+	}
+	for _, p := range []*string{&c.Root, &c.StateDir, &c.CNIBinDir, &c.CNIConfDir} {
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return c, fmt.Errorf("runtime: %w", err)
+		}
+		*p = abs
+	}
+	for _, dir := range []string{c.Root, c.sandboxes(), c.containers(), c.runcRoot()} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return c, fmt.Errorf("runtime: %w", err)
+		}
+	}
+	return c, nil
+}
+
+func (c Config) sandboxes() string  { return filepath.Join(c.StateDir, "sandboxes") }
+func (c Config) containers() string { return filepath.Join(c.StateDir, "containers") }
+func (c Config) runcRoot() string   { return filepath.Join(c.StateDir, "runc") }
+
+// runc is the command line that every use of runc begins with.
+func (c Config) runc() []string { return []string{c.RuncPath, "--root", c.runcRoot()} }
