@@ -10,7 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
 	"kontiki/nodeagent/podspec"
 )
 
@@ -75,6 +78,9 @@ func (m *Manager) mount(ctx context.Context, pod *corev1.Pod, v *corev1.Volume, 
 	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
 		old := readPayload(dir)
 		files, err := m.payload(ctx, pod, v, in, old)
+		if err != nil && old != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+			return dir, nil // the API server cannot be asked: what was written before a restart serves on
+		}
 		if err != nil {
 			return "", err
 		}

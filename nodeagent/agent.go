@@ -1,0 +1,209 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"kontiki/nodeagent/podspec"
+	"kontiki/nodeagent/probe"
+	"kontiki/nodeagent/volume"
+)
+
+// apiTimeout bounds one request to the API server.
+const apiTimeout = 10 * time.Second
+
+const strategicMerge = types.StrategicMergePatchType
+
+// parallelPulls bounds how many images are pulled at once on the node.
+const parallelPulls = 3
+
+// Agent is a node's agent. Run does all its work.
+type Agent struct {
+	cfg     Config
+	log     *slog.Logger
+	client  kubernetes.Interface
+	cri     *criClient
+	machine *machine
+	metrics *metrics
+
+	pods        *podWorkers // set by Run
+	probes      *probe.Manager
+	volumes     *volume.Manager
+	objects     *objects
+	checkpoints *checkpoints
+	recorder    record.EventRecorder
+	serviceList *serviceList
+	pullSlots   chan struct{}
+}
+
+// New checks the configuration and prepares an agent. Nothing runs before Run.
+func New(cfg Config) (*Agent, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	restConfig := rest.CopyConfig(cfg.REST)
+	restConfig.ContentType = "application/vnd.kubernetes.protobuf"
+	restConfig.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	restConfig.QPS, restConfig.Burst = 50, 100
+	rest.AddUserAgent(restConfig, "kontiki-agent")
+	client, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	a := &Agent{
+		cfg: cfg, log: cfg.Log.With("component", "agent"), client: client,
+		cri:     newCRIClient(cfg.Runtime, cfg.NodeName),
+		objects: newObjects(client), pullSlots: make(chan struct{}, parallelPulls),
+		metrics: newMetrics(),
+	}
+	a.volumes = &volume.Manager{Root: cfg.DataDir, Tokens: a.objects}
+	if !cfg.NoMounts {
+		a.volumes.Mounter = volume.HostMounter{}
+	}
+	a.probes = probe.NewManager(a.cri.exec, reporter{a})
+	if a.checkpoints, err = newCheckpoints(filepath.Join(cfg.DataDir, "checkpoints"), a.log); err != nil {
+		return nil, err
+	}
+	if a.machine, err = readMachine(cfg.DataDir, cfg.MaxPods); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Run works until ctx ends, or until the agent's port cannot be served. Containers keep running afterwards.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	version, err := a.cri.Version(ctx, &runtimeapi.VersionRequest{})
+	if err != nil {
+		return fmt.Errorf("container runtime: %w", err)
+	}
+	a.cri.name = version.RuntimeName
+
+	events := record.NewBroadcaster(record.WithContext(ctx))
+	defer events.Shutdown()
+	a.recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: a.cfg.NodeName})
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
+
+	a.pods = newPodWorkers(ctx, a)
+	factory := informers.NewSharedInformerFactory(a.client, 0)
+	a.serviceList = newServiceList(factory)
+	podInformer, err := a.pods.informer()
+	if err != nil {
+		return err
+	}
+	node := newNodeReporter(a)
+	var group errGroup
+	group.run(func() error { return a.serve(ctx) }, cancel)
+	group.run(func() error { node.run(ctx); return nil }, nil)
+	group.run(func() error { a.watchRuntime(ctx); return nil }, nil)
+	group.run(func() error { a.collectGarbage(ctx); return nil }, nil)
+	a.pods.restore()
+	factory.Start(ctx.Done())
+	group.run(func() error { podInformer.RunWithContext(ctx); return nil }, nil)
+	if cache.WaitForCacheSync(ctx.Done(), podInformer.HasSynced) {
+		a.pods.listed(podInformer.GetStore().List())
+	}
+	<-ctx.Done()
+	err = group.wait()
+	factory.Shutdown()
+	a.pods.wg.Wait()
+	a.probes.Wait()
+	return err
+}
+
+// event records an event about a pod, or about one of its containers.
+func (a *Agent) event(pod *corev1.Pod, c *corev1.Container, kind, reason, message string) {
+	if pod == nil || pod.Name == "" {
+		return
+	}
+	ref := &corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name,
+		UID: pod.UID, ResourceVersion: pod.ResourceVersion}
+	if c != nil {
+		ref.FieldPath = fmt.Sprintf("spec.containers{%s}", c.Name)
+		for i := range pod.Spec.InitContainers {
+			if pod.Spec.InitContainers[i].Name == c.Name {
+				ref.FieldPath = fmt.Sprintf("spec.initContainers{%s}", c.Name)
+			}
+		}
+	}
+	a.recorder.Event(ref, kind, reason, message)
+}
+
+// logDir is where the runtime writes the logs of a pod's containers.
+func (a *Agent) logDir(pod *corev1.Pod) string {
+	return filepath.Join(a.cfg.DataDir, "logs", pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
+}
+
+func (a *Agent) hostIPs() []string { return []string{a.cfg.NodeIP} }
+
+// hostDNS is the host's resolver configuration, read anew each time: it changes with the network.
+func (a *Agent) hostDNS() *runtimeapi.DNSConfig {
+	data, err := os.ReadFile(a.cfg.ResolvConf)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		a.log.Warn("resolv.conf could not be read", "file", a.cfg.ResolvConf, "err", err)
+	}
+	return podspec.ParseResolvConf(string(data))
+}
+
+// servicesPatience is how long after the start pods wait for the list of services. Then they start without
+// service links: an agent without an API server must still restart containers.
+const servicesPatience = 15 * time.Second
+
+// serviceList is the informer of services, for service links.
+type serviceList struct {
+	lister corelisters.ServiceLister
+	synced cache.InformerSynced
+	began  time.Time
+}
+
+func newServiceList(factory informers.SharedInformerFactory) *serviceList {
+	s := factory.Core().V1().Services()
+	return &serviceList{lister: s.Lister(), synced: s.Informer().HasSynced, began: time.Now()}
+}
+
+// services lists all services, after a short wait if they are just being listed.
+func (a *Agent) services(ctx context.Context) ([]*corev1.Service, error) {
+	for i := 0; !a.serviceList.synced(); i++ {
+		switch {
+		case time.Since(a.serviceList.began) > servicesPatience:
+			return nil, nil
+		case i > 20 || ctx.Err() != nil:
+			return nil, errServicesUnknown
+		}
+		sleep(ctx, 50*time.Millisecond)
+	}
+	return a.serviceList.lister.List(labels.Everything())
+}
+
+// reporter turns what probes find into events and steps.
+type reporter struct{ a *Agent }
+
+// ProbeFailed records the event of one failed probe.
+func (r reporter) ProbeFailed(uid types.UID, c *corev1.Container, kind probe.Type, err error) {
+	if pod := r.a.pods.known()[uid]; pod != nil {
+		r.a.event(pod, c, corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("%s probe failed: %v", kind, err))
+	}
+}
+
+// ProbeChanged has the pod's worker look.
+func (r reporter) ProbeChanged(uid types.UID) { r.a.pods.kick(uid) }

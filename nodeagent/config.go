@@ -1,0 +1,86 @@
+package nodeagent
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Config of an Agent.
+type Config struct {
+	NodeName string // required
+	NodeIP   string // required: the address that others reach this node by
+	DataDir  string // required: volumes, logs and checkpoints live below it
+	REST     *rest.Config
+	// Runtime is a CRI v1 connection (RuntimeService and ImageService); the caller closes it.
+	Runtime grpc.ClientConnInterface
+	// ServingTLS has the server's certificate and the CA of the clients; it is made to require client certificates.
+	ServingTLS *tls.Config
+	// Listener of the agent's server; if nil, Address is listened on (default ":10250").
+	Listener net.Listener
+	Address  string
+
+	ClusterDNS    []string // empty: pods get the host's resolv.conf
+	ClusterDomain string   // default "cluster.local"
+	ResolvConf    string   // default /etc/resolv.conf
+	// PodCIDR is told to the runtime until the Node has one of its own. May be empty.
+	PodCIDR      string
+	CgroupParent string // of all pods; empty leaves it to the runtime
+	Labels       map[string]string
+	Taints       []corev1.Taint
+	MaxPods      int // default 110
+	// NoMounts is for nodes that may not mount: a memory emptyDir is then an ordinary directory.
+	NoMounts bool
+	// Version is the Node's kubeletVersion. Default Version.
+	Version string
+	// Log files are rotated at LogMaxBytes (default 10 MiB), LogMaxFiles are kept (default 5).
+	LogMaxBytes int64
+	LogMaxFiles int
+	Log         *slog.Logger // default slog.Default()
+}
+
+// Version is the Kubernetes version whose kubelet this agent is compatible with.
+const Version = "v1.37.2+kontiki"
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.NodeName == "":
+		return c, fmt.Errorf("%w: no node name", ErrConfig)
+	case net.ParseIP(c.NodeIP) == nil:
+		return c, fmt.Errorf("%w: node IP %q is not an address", ErrConfig, c.NodeIP)
+	case c.DataDir == "":
+		return c, fmt.Errorf("%w: no data directory", ErrConfig)
+	case c.REST == nil || c.Runtime == nil || c.ServingTLS == nil:
+		return c, fmt.Errorf("%w: API client, runtime and serving TLS are required", ErrConfig)
+	}
+	dir, err := filepath.Abs(c.DataDir) // mounts and log paths go to the runtime, which may be another process
+	if err != nil {
+		return c, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	c.DataDir = dir
+	setDefault(&c.Address, ":10250")
+	setDefault(&c.ClusterDomain, "cluster.local")
+	setDefault(&c.ResolvConf, "/etc/resolv.conf")
+	setDefault(&c.Version, Version)
+	setDefault(&c.MaxPods, 110)
+	setDefault(&c.LogMaxBytes, 10<<20)
+	setDefault(&c.LogMaxFiles, 5)
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c, os.MkdirAll(c.DataDir, 0o755)
+}
+
+func setDefault[T comparable](p *T, value T) {
+	var zero T
+	if *p == zero {
+		*p = value
+	}
+}
