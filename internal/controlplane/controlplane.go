@@ -1,0 +1,146 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"kontiki/apiserver"
+	"kontiki/apiserver/registry"
+	"kontiki/internal/pki"
+	"kontiki/raftstore"
+)
+
+// Config of a control plane.
+type Config struct {
+	// Dir holds the store.
+	Dir string
+	// PKI has the certificates of both ends.
+	PKI *pki.PKI
+	// Listener is where the API server is served; the control plane closes it.
+	Listener net.Listener
+	// AdvertiseAddress is where pods reach the API server, at the listener's port. No address means
+	// that the kubernetes Service has no endpoint.
+	AdvertiseAddress netip.Addr
+	// ServiceCIDR and ClusterCIDR are the ranges of cluster IPs and of pods; zero values as in registry.Options.
+	ServiceCIDR, ClusterCIDR netip.Prefix
+	// HistoryRetention is how long revisions can be read and watched from; 0 means an hour.
+	HistoryRetention time.Duration
+	// Log is slog.Default() by default.
+	Log *slog.Logger
+}
+
+// ControlPlane is a running store and API server.
+type ControlPlane struct {
+	config Config
+	store  *raftstore.Member
+	api    *apiserver.Server
+
+	cancel  context.CancelFunc // ends everything that Open started
+	running sync.WaitGroup
+	failed  chan error // the API server ended by itself
+}
+
+// Open starts the store, then the API server.
+func Open(config Config) (*ControlPlane, error) {
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	if config.HistoryRetention == 0 {
+		config.HistoryRetention = time.Hour
+	}
+	c := &ControlPlane{config: config, failed: make(chan error, 1)}
+	if err := c.openStore(); err != nil {
+		config.Listener.Close()
+		return nil, err
+	}
+	if err := c.openAPI(); err != nil {
+		config.Listener.Close()
+		return nil, errors.Join(err, c.store.Close())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.running.Go(func() {
+		if err := c.api.Serve(ctx, config.Listener); err != nil {
+			c.failed <- fmt.Errorf("API server: %w", err)
+		}
+	})
+	c.running.Go(func() { c.keepHistory(ctx) })
+	return c, nil
+}
+
+func (c *ControlPlane) openStore() error {
+	id, err := memberID(c.config.Dir)
+	if err != nil {
+		return err
+	}
+	c.store, err = raftstore.Open(raftstore.Config{Dir: c.config.Dir, NodeID: id, Bootstrap: true, Log: c.config.Log.With("component", "store")})
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+func (c *ControlPlane) openAPI() (err error) {
+	table := registry.Builtin(registry.Options{ServiceCIDR: c.config.ServiceCIDR, ClusterCIDR: c.config.ClusterCIDR})
+	c.api, err = apiserver.New(apiserver.Config{
+		KV:               c.store,
+		Table:            table,
+		TLS:              c.config.PKI.APIServing(),
+		NodeTLS:          c.config.PKI.AgentClient(),
+		AdvertiseAddress: c.config.AdvertiseAddress,
+		AdvertisePort:    uint16(c.port()),
+		ServiceCIDR:      c.config.ServiceCIDR,
+		Log:              c.config.Log.With("component", "apiserver"),
+	})
+	if err != nil {
+		return fmt.Errorf("API server: %w", err)
+	}
+	return nil
+}
+
+func (c *ControlPlane) port() int { return c.config.Listener.Addr().(*net.TCPAddr).Port }
+
+// Store is the member that runs here.
+func (c *ControlPlane) Store() *raftstore.Member { return c.store }
+
+// Failed delivers the error with which the API server ended by itself.
+func (c *ControlPlane) Failed() <-chan error { return c.failed }
+
+// readyPoll is how often WaitReady looks: in-process, so it costs next to nothing.
+const readyPoll = 2 * time.Millisecond
+
+// WaitReady waits until the API server is ready, as /readyz has it.
+func (c *ControlPlane) WaitReady(ctx context.Context) error {
+	if err := c.store.WaitReady(ctx); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for !c.api.Ready() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("API server is not ready: %w", ctx.Err())
+		case err := <-c.failed:
+			return err
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// Close stops the API server, then the store.
+func (c *ControlPlane) Close() error {
+	c.cancel()
+	c.running.Wait()
+	c.api.Close()
+	if err := c.store.Close(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
