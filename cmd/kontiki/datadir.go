@@ -47,4 +47,5 @@ func (d *dataDir) join(names ...string) string {
 	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
-func (d *dataDir) close() { d.lock.Close() }
+// close gives the lock back.
+func (d *dataDir) close() error { return d.lock.Close() }

@@ -15,8 +15,8 @@ func TestDataDirIsHeldByOne(t *testing.T) {
 	require.NoError(t, err)
 	_, err = openDataDir(path)
 	require.EqualError(t, err, fmt.Sprintf("data directory %s is in use by another kontiki (process %d)", path, os.Getpid()))
-	first.close()
+	require.NoError(t, first.close())
 	second, err := openDataDir(path)
 	require.NoError(t, err)
-	second.close()
+	require.NoError(t, second.close())
 }

@@ -53,7 +53,7 @@ func rootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(kubectlCommand(),
+	root.AddCommand(serverCommand(), devCommand(), agentCommand(), kubectlCommand(),
 		imageCommand(), ctrCommand(), storeCommand(), versionCommand())
 	return root
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,11 +29,14 @@ type options struct {
 	network networkOptions
 	node    nodeOptions
 	log     logOptions
+
+	historyRetention time.Duration
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	fs.String("config", "", "YAML file with these flags as keys; the command line wins")
 	fs.StringVar(&o.dataDir, "data-dir", dataDir, "where everything is kept")
+	fs.DurationVar(&o.historyRetention, "history-retention", time.Hour, "how long old revisions can be read and watched from")
 	o.api.addFlags(fs)
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
@@ -60,6 +64,9 @@ func (o *options) complete() error {
 		if err := step(); err != nil {
 			return err
 		}
+	}
+	if o.historyRetention < time.Minute {
+		return wrong("history-retention", "%s is less than a minute", o.historyRetention)
 	}
 	if o.node.enabled && o.api.httpsPort == o.node.agentPort {
 		return wrong("agent-port", "%d is also the --https-port", o.node.agentPort)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -33,7 +34,7 @@ func (p *process) start(parts ...part) {
 	for _, part := range parts {
 		running.Go(func() {
 			err := part.run(ctx)
-			if ctx.Err() != nil && err == nil {
+			if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 				return
 			}
 			p.fail(fmt.Errorf("%s: %w", part.name, orEnded(err)))

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+
+	"kontiki/controllers"
+	"kontiki/internal/control"
+	"kontiki/internal/controlplane"
+	"kontiki/internal/pki"
+	"kontiki/scheduler"
+)
+
+// node is what `server` and `dev` run: a control plane and, if asked for, an agent.
+type node struct {
+	agentHost
+	plane *controlplane.ControlPlane
+}
+
+// startNode starts everything and returns once the API server is ready. The rest (controllers,
+// scheduler, agent) goes on starting beside it. On an error all that had started is stopped.
+func startNode(ctx context.Context, o *options, log *slog.Logger) (*node, error) {
+	limitMemory()
+	n := &node{agentHost: agentHost{process: newProcess(ctx), options: o, log: log, control: &control.Server{}}}
+	for _, step := range []func(context.Context) error{n.openDir, n.openPKI, n.openPlane, n.startLocalAgent, n.startClients} {
+		if err := step(ctx); err != nil {
+			return nil, joinStop(err, n.process)
+		}
+	}
+	return n, nil
+}
+
+// joinStop stops a process that could not be started.
+func joinStop(err error, p *process) error { return errors.Join(err, p.stop()) }
+
+func (n *node) openDir(context.Context) (err error) {
+	if n.dir, err = openDataDir(n.options.dataDir); err != nil {
+		return err
+	}
+	n.onStop(n.dir.close)
+	return nil
+}
+
+func (n *node) openPKI(context.Context) (err error) {
+	o := n.options
+	ips := []net.IP{net.ParseIP(o.node.ip)}
+	if bind := net.ParseIP(o.api.bindAddress); !bind.IsUnspecified() {
+		ips = append(ips, bind)
+	}
+	n.pki, err = pki.Open(n.dir.join("pki"), pki.Options{
+		NodeName:      o.node.name,
+		NodeIPs:       ips,
+		SANs:          o.api.tlsSANs,
+		ServiceIP:     o.network.serviceIP(),
+		ClusterDomain: o.network.clusterDomain,
+	})
+	return err
+}
+
+func (n *node) openPlane(ctx context.Context) (err error) {
+	o := n.options
+	listener, err := listen(o.api.bindAddress, o.api.httpsPort, "https-port")
+	if err != nil {
+		return err
+	}
+	address, _ := netip.ParseAddr(o.node.ip) // checked by complete
+	if address.IsLoopback() {
+		address = netip.Addr{} // Kubernetes does not allow loopback addresses as endpoints
+	}
+	n.plane, err = controlplane.Open(controlplane.Config{
+		Dir:              n.dir.join("store"),
+		PKI:              n.pki,
+		Listener:         listener,
+		AdvertiseAddress: address,
+		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
+		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
+		HistoryRetention: o.historyRetention,
+		Log:              n.log,
+	})
+	if err != nil {
+		return err
+	}
+	n.onStop(n.plane.Close)
+	if err := n.pki.WriteKubeconfig(n.dir.join(adminKubeconfig), n.plane.URL(), n.pki.Client(pki.Admin)); err != nil {
+		return err
+	}
+	return n.plane.WaitReady(ctx)
+}
+
+// listen opens a TCP port; the error of one in use names the flag that changes it.
+func listen(address string, port int, flag string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d is in use: stop what listens there or choose another with --%s", port, flag)
+	}
+	return listener, err
+}
+
+func (n *node) startLocalAgent(context.Context) error {
+	return n.startAgent(func(pair *pki.KeyPair) *rest.Config { return n.plane.Client("agent", pair) })
+}
+
+// startClients starts what only needs the API server, and what commands on this machine call.
+func (n *node) startClients(context.Context) error {
+	n.control.StoreStatus = func(context.Context) (any, error) { return n.plane.Store().Status() }
+	n.start(
+		part{"controllers", func(ctx context.Context) error {
+			return controllers.Run(ctx, controllers.Config{
+				REST:   n.plane.Client("controllers", n.pki.Client(pki.ControllerManager)),
+				RootCA: n.pki.CA(),
+				Log:    n.log.With("component", "controllers"),
+			})
+		}},
+		part{"scheduler", func(ctx context.Context) error {
+			return scheduler.Run(ctx, scheduler.Config{
+				REST: n.plane.Client("scheduler", n.pki.Client(pki.Scheduler)),
+				Log:  n.log.With("component", "scheduler"),
+			})
+		}},
+		part{"control socket", func(ctx context.Context) error { return n.control.Serve(ctx, n.dir.join(controlSocket)) }},
+		part{"API server", func(ctx context.Context) error {
+			select {
+			case err := <-n.plane.Failed():
+				return err
+			case <-ctx.Done():
+				return nil
+			}
+		}},
+	)
+	return nil
+}

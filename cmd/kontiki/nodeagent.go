@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/grpc"
+	"k8s.io/client-go/rest"
+
+	"kontiki/internal/control"
+	"kontiki/internal/pki"
+	"kontiki/nodeagent"
+	"kontiki/nodeagent/runtime"
+	"kontiki/nodeagent/simulated"
+)
+
+// agentHost is what a node agent needs from the process that it runs in.
+type agentHost struct {
+	*process
+	options *options
+	log     *slog.Logger
+	dir     *dataDir
+	pki     *pki.PKI
+	control *control.Server
+
+	stopContainers bool // when the agent has stopped, stop what it ran
+}
+
+// startAgent starts the container runtime, then the agent, which calls the API server at client's
+// address with its own certificate.
+func (h *agentHost) startAgent(client func(*pki.KeyPair) *rest.Config) error {
+	o := h.options.node
+	if !o.enabled {
+		return nil
+	}
+	ip := net.ParseIP(o.ip)
+	certificate, serving, err := h.pki.Node(o.name, []net.IP{ip})
+	if err != nil {
+		return err
+	}
+	listener, err := listen(h.options.api.bindAddress, o.agentPort, "agent-port")
+	if err != nil {
+		return err
+	}
+	conn, err := h.openRuntime()
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	h.onStop(func() error {
+		if !h.stopContainers {
+			return nil
+		}
+		return stopPods(h.ctx, conn)
+	})
+	agent, err := nodeagent.New(nodeagent.Config{
+		NodeName:      o.name,
+		NodeIP:        o.ip,
+		DataDir:       h.dir.join("agent"),
+		REST:          client(certificate),
+		Runtime:       conn,
+		ServingTLS:    h.pki.AgentServing(serving),
+		Listener:      listener,
+		NoMounts:      o.runtime == "simulated",
+		ClusterDomain: h.options.network.clusterDomain,
+		Log:           h.log.With("component", "agent"),
+	})
+	if err != nil {
+		listener.Close()
+		return fmt.Errorf("node agent: %w", err)
+	}
+	h.start(part{"node agent", agent.Run})
+	return nil
+}
+
+// openRuntime opens what --node-runtime names and returns a connection to its CRI services.
+func (h *agentHost) openRuntime() (grpc.ClientConnInterface, error) {
+	if err := os.MkdirAll(h.dir.join("agent"), 0o700); err != nil {
+		return nil, err
+	}
+	if socket, ok := strings.CutPrefix(h.options.node.runtime, "unix://"); ok {
+		conn, err := dialRuntime(socket)
+		if err != nil {
+			return nil, fmt.Errorf("runtime %s: %w", socket, err)
+		}
+		h.onStop(conn.Close)
+		return conn, nil
+	}
+	if h.options.node.runtime == "simulated" {
+		return h.openSimulated()
+	}
+	return h.openBuiltIn()
+}
+
+func (h *agentHost) openSimulated() (grpc.ClientConnInterface, error) {
+	r, err := simulated.New(simulated.Config{
+		StateFile: h.dir.join("agent", "simulated.json"),
+		Log:       h.log.With("component", "runtime"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.onStop(r.Close)
+	return r.Conn(), nil
+}
+
+func (h *agentHost) openBuiltIn() (grpc.ClientConnInterface, error) {
+	o := h.options.node
+	r, err := runtime.New(runtime.Config{
+		Root:       h.dir.join("agent"),
+		StateDir:   h.dir.join("agent", "runtime"),
+		RuncPath:   o.runc,
+		ShimPath:   beside("kontiki-shim"),
+		CgroupRoot: o.cgroupRoot,
+		CNIBinDir:  o.cniBinDir,
+		Log:        h.log.With("component", "runtime"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.onStop(r.Close)
+	h.importBuiltImages(r)
+	h.control.ImportImages = func(ctx context.Context, archive io.Reader) ([]string, error) {
+		return importArchive(ctx, r, h.dir.join("agent"), archive)
+	}
+	h.start(part{"CRI socket", func(ctx context.Context) error { return r.ServeUnix(ctx, h.dir.join(criSocket)) }})
+	return r.Conn(), nil
+}
+
+// importBuiltImages loads the images that `make build` made. Without them a node works as well, so
+// a failure is only logged.
+func (h *agentHost) importBuiltImages(r *runtime.Runtime) {
+	archives, _ := filepath.Glob(filepath.Join(beside("images"), "*.tar"))
+	for _, path := range archives {
+		if _, err := r.Images().Import(h.ctx, path); err != nil {
+			h.log.Warn("image could not be imported", "path", path, "error", err)
+		}
+	}
+}
+
+// importArchive imports what it reads. The archive is put into a file first: its index may come last.
+func importArchive(ctx context.Context, r *runtime.Runtime, dir string, archive io.Reader) ([]string, error) {
+	f, err := os.CreateTemp(dir, "import-*.tar")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if _, err := io.Copy(f, archive); err != nil {
+		return nil, err
+	}
+	images, err := r.Images().Import(ctx, f.Name())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, image := range images {
+		if names = append(names, image.Tags...); len(image.Tags) == 0 {
+			names = append(names, image.ID)
+		}
+	}
+	return names, nil
+}
