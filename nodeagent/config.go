@@ -23,9 +23,9 @@ type Config struct {
 	Runtime grpc.ClientConnInterface
 	// ServingTLS has the server's certificate and the CA of the clients; it is made to require client certificates.
 	ServingTLS *tls.Config
-	// Listener of the agent's server; if nil, Address is listened on (default ":10250").
-	Listener net.Listener
-	Address  string
+	// Listen is the socket of the agent's server; if nil, Address is listened on (default ":10250").
+	Listen  net.Listener
+	Address string
 
 	ClusterDNS    []string // empty: pods get the host's resolv.conf
 	ClusterDomain string   // default "cluster.local"

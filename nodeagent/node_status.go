@@ -35,8 +35,8 @@ func (n *nodeReporter) status(ctx context.Context, node *corev1.Node) corev1.Nod
 // port is where the agent's server listens.
 func (a *Agent) port() int32 {
 	address := a.cfg.Address
-	if a.cfg.Listener != nil {
-		address = a.cfg.Listener.Addr().String()
+	if a.cfg.Listen != nil {
+		address = a.cfg.Listen.Addr().String()
 	}
 	_, text, _ := net.SplitHostPort(address)
 	port, _ := strconv.ParseInt(text, 10, 32)

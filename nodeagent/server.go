@@ -30,7 +30,7 @@ const shutdownPatience = time.Second
 
 // serve answers on the agent's port until ctx ends.
 func (a *Agent) serve(ctx context.Context) error {
-	listener := a.cfg.Listener
+	listener := a.cfg.Listen
 	if listener == nil {
 		var err error
 		if listener, err = net.Listen("tcp", a.cfg.Address); err != nil {

@@ -23,7 +23,7 @@ import (
 // sandbox is a pod's shared surroundings: namespaces, addresses, /dev/shm and a few files.
 type sandbox struct {
 	dir    string
-	rec    sandboxRecord // Config and the rest never change; Stopped and PausePID are guarded by Runtime.mu
+	rec    sandboxRecord // what changes, Stopped, Released and PausePID, is guarded by Runtime.mu
 	config *runtimeapi.PodSandboxConfig
 
 	// op is held over starting a pause process, stopping and removing, and shared with
@@ -38,6 +38,7 @@ type sandboxRecord struct {
 	CreatedAt time.Time       `json:"createdAt"`
 	IPs       []netip.Addr    `json:"ips,omitempty"`
 	Stopped   bool            `json:"stopped,omitempty"`
+	Released  bool            `json:"released,omitempty"` // stopped, and network and namespaces given back
 	PausePID  int             `json:"pausePID,omitempty"` // 0: no pause process
 	Config    json.RawMessage `json:"config"`             // PodSandboxConfig, as protobuf's JSON
 }
@@ -219,9 +220,8 @@ func (r *Runtime) tearDown(ctx context.Context, s *sandbox) error {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, r.stopPause(s))
-	if len(errs) == 0 || errors.Join(errs...) == nil {
-		errs = append(errs, s.namespaces().remove(), unmountRemove(filepath.Join(s.dir, "shm")))
+	if err := errors.Join(append(errs, r.stopPause(s))...); err != nil {
+		return err // the pins stay: CNI DEL and the pause process need them
 	}
-	return errors.Join(errs...)
+	return errors.Join(s.namespaces().remove(), unmountRemove(filepath.Join(s.dir, "shm")))
 }

@@ -23,14 +23,13 @@ func (r *Runtime) StopPodSandbox(ctx context.Context, req *runtimeapi.StopPodSan
 	return &runtimeapi.StopPodSandboxResponse{}, r.stopSandbox(ctx, s)
 }
 
-// stopSandbox does the work; the caller holds s.op. The sandbox counts as stopped first: no
-// container starts any more, and if freeing fails, a repeated call tries again.
+// stopSandbox does the work; the caller holds s.op. The sandbox counts as stopped first, so
+// that no container starts any more; if freeing fails, a repeated call tries again.
 func (r *Runtime) stopSandbox(ctx context.Context, s *sandbox) error {
-	r.mu.Lock()
-	wasStopped := s.rec.Stopped
-	s.rec.Stopped = true
-	r.mu.Unlock()
-	if err := s.save(); err != nil {
+	if s.rec.Released {
+		return nil
+	}
+	if err := r.markSandbox(s, &s.rec.Stopped); err != nil {
 		return err
 	}
 	var g errgroup.Group
@@ -43,10 +42,16 @@ func (r *Runtime) stopSandbox(ctx context.Context, s *sandbox) error {
 	if err := r.tearDown(ctx, s); err != nil {
 		return fmt.Errorf("stop sandbox %s: %w", s.rec.ID, err)
 	}
-	if !wasStopped {
-		r.publish(s.rec.ID, s.rec.ID, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT)
-	}
-	return nil
+	r.publish(s.rec.ID, s.rec.ID, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT)
+	return r.markSandbox(s, &s.rec.Released)
+}
+
+// markSandbox sets one of the record's flags, here and on disk.
+func (r *Runtime) markSandbox(s *sandbox, flag *bool) error {
+	r.mu.Lock()
+	*flag = true
+	r.mu.Unlock()
+	return s.save()
 }
 
 // RemovePodSandbox removes the sandbox and all of its containers, running or not. An
