@@ -148,7 +148,10 @@ func (c *layerCopy) special(rel string, st *syscall.Stat_t) error {
 	if err != nil {
 		return err
 	}
-	return c.to.Lchown(rel, int(st.Uid), int(st.Gid))
+	if err := c.to.Lchown(rel, int(st.Uid), int(st.Gid)); err != nil {
+		return err
+	}
+	return c.to.Chmod(rel, fs.FileMode(st.Mode&0o777)) // mknod was subject to the umask
 }
 
 func (c *layerCopy) attributes(rel string, flag int) error {
