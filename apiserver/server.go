@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
 )
@@ -76,6 +77,7 @@ type Server struct {
 	ownership *ownership
 	metrics   *metrics
 	inFlight  *inFlight
+	nodes     *nodeproxy.Proxy // streams to node agents and pods
 	handler   http.Handler
 
 	stopping context.Context // done when a stop begins: watches end
@@ -98,6 +100,7 @@ func New(config Config) (*Server, error) {
 		codecs:    serializer.NewCodecFactory(config.Table.Scheme()),
 		ownership: newOwnership(config.Table),
 		metrics:   newMetrics(),
+		nodes:     nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),
 	}
 	s.inFlight = newInFlight(s.metrics)
 	s.stopping, s.stop = context.WithCancel(context.Background())
@@ -116,6 +119,7 @@ func (s *Server) Ready() bool { return s.bootstrapped() == nil && s.notStopping(
 // has returned.
 func (s *Server) Close() {
 	s.stop()
+	s.nodes.Close()
 	s.storage.Close()
 }
 
