@@ -6,13 +6,16 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 KUBERNETES := $(shell sed -n 's|^.*k8s.io/kubectl v0|v1|p' go.mod)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)
 STATIC  := CGO_ENABLED=0 $(GO)
-TOOLS   := cd internal/tools && 
+TOOLS   := cd internal/tools &&
 
 CNI_PLUGINS := main/bridge main/loopback ipam/host-local meta/portmap
 CNI_MODULE  := github.com/containernetworking/plugins/plugins
 
 # Seconds that each fuzz target gets.
 FUZZTIME ?= 20s
+
+# One set of flags for everything, so that builds, tests and linters share what is compiled.
+export GOFLAGS := -trimpath
 
 .DEFAULT_GOAL := help
 
@@ -28,26 +31,26 @@ build: bin/kontiki bin/kontiki-shim bin/runc bin/cni/.built bin/images/hello.tar
 # go build itself knows what is out of date, so these two are tried every time.
 .PHONY: bin/kontiki bin/kontiki-shim
 bin/kontiki bin/kontiki-shim:
-	$(STATIC) build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/$(@F)
+	$(STATIC) build -ldflags "$(LDFLAGS)" -o $@ ./cmd/$(@F)
 
 # runc needs cgo: part of it is C that runs before the Go runtime starts.
 bin/runc: internal/tools/go.sum
-	$(TOOLS) CGO_ENABLED=1 $(GO) build -trimpath -ldflags "-s -w" -o ../../$@ github.com/opencontainers/runc
+	$(TOOLS) CGO_ENABLED=1 $(GO) build -ldflags "-s -w" -o ../../$@ github.com/opencontainers/runc
 
 bin/cni/.built: internal/tools/go.sum
 	mkdir -p bin/cni
-	$(TOOLS) $(STATIC) build -trimpath -ldflags "-s -w" -o ../../bin/cni/ $(addprefix $(CNI_MODULE)/,$(CNI_PLUGINS))
+	$(TOOLS) $(STATIC) build -ldflags "-s -w" -o ../../bin/cni/ $(addprefix $(CNI_MODULE)/,$(CNI_PLUGINS))
 	touch $@
 
 bin/hello: $(wildcard cmd/hello/*.go) go.sum
-	$(STATIC) build -trimpath -ldflags "-s -w" -o $@ ./cmd/hello
+	$(STATIC) build -ldflags "-s -w" -o $@ ./cmd/hello
 
 bin/images/hello.tar: bin/hello $(wildcard internal/testimage/*.go internal/testimage/mkimage/*.go)
 	mkdir -p bin/images
 	$(STATIC) run ./internal/testimage/mkimage bin/hello $@
 
 bin/staticcheck: internal/tools/go.sum
-	$(TOOLS) $(STATIC) build -trimpath -o ../../$@ honnef.co/go/tools/cmd/staticcheck
+	$(TOOLS) $(STATIC) build -o ../../$@ honnef.co/go/tools/cmd/staticcheck
 
 # ---- run ----
 

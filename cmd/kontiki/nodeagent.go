@@ -66,7 +66,7 @@ func (h *agentHost) startAgent(client func(*pki.KeyPair) *rest.Config) error {
 		REST:          client(certificate),
 		Runtime:       conn,
 		ServingTLS:    h.pki.AgentServing(serving),
-		Listener:      listener,
+		Listen:        listener,
 		NoMounts:      o.runtime == "simulated",
 		ClusterDomain: h.options.network.clusterDomain,
 		Log:           h.log.With("component", "agent"),
