@@ -50,19 +50,25 @@ func authorizeTarget(ctx context.Context, t *target) error {
 		"User \""+user.Name+"\" cannot "+t.verb+" resource \""+resource+"\" in API group \""+t.resource.Group+"\""+scope))
 }
 
-// authorizePath decides on a request for a path that is no resource.
+// authorizePath decides on requests for paths that are no resource.
 func authorizePath(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		user := factsOf(r.Context()).user
-		if !allowed(user, healthRoot(r.URL.Path)) {
-			if user.Name == userAnonymous {
-				return apierrors.NewUnauthorized("Unauthorized")
-			}
-			return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("User \""+user.Name+"\" cannot "+pathVerb(r.Method)+" path \""+r.URL.Path+"\""))
+		if err := pathAccess(factsOf(r.Context()).user, r); err != nil {
+			return err
 		}
 		next.ServeHTTP(w, r)
 		return nil
 	})
+}
+
+func pathAccess(user User, r *http.Request) error {
+	switch {
+	case allowed(user, healthRoot(r.URL.Path)):
+		return nil
+	case user.Name == userAnonymous:
+		return apierrors.NewUnauthorized("Unauthorized")
+	}
+	return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("User \""+user.Name+"\" cannot "+pathVerb(r.Method)+" path \""+r.URL.Path+"\""))
 }
 
 func pathVerb(method string) string {

@@ -2,12 +2,14 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,6 +45,7 @@ func (s *Server) keepBootstrapObjects(ctx context.Context) {
 			}
 		} else {
 			s.booted.Store(true)
+			s.ownership.warmUp() // a few hundred milliseconds that the first write would have to wait
 		}
 		select {
 		case <-ctx.Done():
@@ -70,37 +73,38 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	return s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesSlice(), s.fitSlice)
 }
 
-// ensure creates obj if it is not there. If it is, fit may change it, and says whether it did; nil
-// leaves it alone.
+// ensure creates obj if it is not there. If it is, fit, which may be nil, brings it up to date.
 func (s *Server) ensure(ctx context.Context, namespace string, obj runtime.Object, fit func(present runtime.Object)) error {
 	t, err := s.targetOf(obj, namespace)
 	if err != nil {
 		return err
 	}
-	setDefaults(t.resource, obj)
-	options := writeOptions{manager: bootstrapManager}
 	present, err := t.store.Get(ctx, namespace, t.name, storage.GetOptions{})
-	switch {
-	case err == nil && fit == nil:
-		return nil
-	case err == nil:
-		if next := present.Object().DeepCopyObject(); fit != nil {
-			_, err = s.change(ctx, t, change{options: options, next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
-				next = live.DeepCopyObject()
-				fit(next)
-				return s.track(t, live, next, options.manager)
-			}})
+	options := writeOptions{manager: bootstrapManager}
+	if errors.Is(err, storage.ErrNotFound) {
+		setDefaults(t.resource, obj)
+		_, err = s.create(ctx, t, obj, options)
+		if apierrors.IsAlreadyExists(err) {
+			return nil // another server was faster
 		}
 		return err
 	}
-	if err = t.storeError(err, t.name); !apierrors.IsNotFound(err) {
+	if err != nil || fit == nil || upToDate(present.Object(), fit) {
 		return err
 	}
-	_, err = s.create(ctx, t, obj, options)
-	if apierrors.IsAlreadyExists(err) {
-		return nil // another server was faster
-	}
+	_, err = s.change(ctx, t, change{options: options, next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
+		next := live.DeepCopyObject()
+		fit(next)
+		return s.track(t, live, next, options.manager)
+	}})
 	return err
+}
+
+// upToDate says whether fit has nothing to do. A restart then writes nothing before it is ready.
+func upToDate(present runtime.Object, fit func(runtime.Object)) bool {
+	next := present.DeepCopyObject()
+	fit(next)
+	return equality.Semantic.DeepEqual(present, next)
 }
 
 // targetOf is the target of a request of the server's own.

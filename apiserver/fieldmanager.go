@@ -47,17 +47,29 @@ func (o *ownership) manager(r *registry.Resource, subresource string) (*managedf
 		return m, nil
 	}
 	scheme := o.table.Scheme()
-	if o.types == nil {
-		o.types = applyconfigurations.NewTypeConverter(scheme)
-	}
 	gvk := r.GroupVersionKind()
-	m, err := managedfields.NewDefaultFieldManager(o.types, runtime.UnsafeObjectConvertor(scheme),
+	m, err := managedfields.NewDefaultFieldManager(o.loadTypes(), runtime.UnsafeObjectConvertor(scheme),
 		rowDefaulter{r}, scheme, gvk, gvk.GroupVersion(), subresource, resetFields(r, subresource))
 	if err != nil {
 		return nil, err
 	}
 	o.managers[key] = m
 	return m, nil
+}
+
+// loadTypes parses the schema of all built-in types, the first time. The caller holds mu.
+func (o *ownership) loadTypes() managedfields.TypeConverter {
+	if o.types == nil {
+		o.types = applyconfigurations.NewTypeConverter(o.table.Scheme())
+	}
+	return o.types
+}
+
+// warmUp does ahead of time what the first write would have to wait for.
+func (o *ownership) warmUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.loadTypes()
 }
 
 // rowDefaulter is the row's defaulting, as a field manager wants it.

@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apijson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
 	"kontiki/internal/pki"
@@ -101,7 +102,7 @@ func (a answer) ok() answer {
 func (a answer) object() *unstructured.Unstructured {
 	a.t.Helper()
 	u := &unstructured.Unstructured{}
-	require.NoError(a.t, json.Unmarshal(a.body, &u.Object), string(a.body))
+	require.NoError(a.t, apijson.Unmarshal(a.body, &u.Object), string(a.body)) // keeps integers
 	return u
 }
 

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -33,11 +34,12 @@ func (t *target) groupResource() schema.GroupResource { return t.resource.GroupR
 // serveResource is the door to every resource: it resolves the URL, authorizes, bounds the request
 // in number, time and size, and calls the verb's handler.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
+	facts := factsOf(r.Context())
 	t, err := s.resolve(r)
 	if err != nil {
-		return err
+		// Who may see nothing is not told what there is not.
+		return cmp.Or(pathAccess(facts.user, r), err)
 	}
-	facts := factsOf(r.Context())
 	facts.verb, facts.group, facts.resource = t.verb, t.resource.Group, t.resource.Resource
 	facts.longRunning = t.longRunning()
 	if err := authorizeTarget(r.Context(), t); err != nil {
