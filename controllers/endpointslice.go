@@ -84,8 +84,13 @@ func watchPodsOfServices(c *controller, pods cache.SharedIndexInformer, services
 		}
 	}
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(pod any) { wake(nil, pod) },
-		UpdateFunc: wake,
+		AddFunc: func(pod any) { wake(nil, pod) },
+		UpdateFunc: func(before, after any) {
+			if podTerminal(before.(*corev1.Pod)) != podTerminal(after.(*corev1.Pod)) {
+				before = nil // the library's comparison does not look at the phase: have all Services of the pod woken
+			}
+			wake(before, after)
+		},
 		DeleteFunc: func(pod any) { wake(pod, nil) },
 	})
 	return err
