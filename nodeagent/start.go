@@ -30,6 +30,10 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, state *podstate.Sta
 	if err != nil {
 		return w.refused(pod, c, "CreateContainerConfigError", err)
 	}
+	// A CRI runtime opens the log file but leaves its directory to its client, as the kubelet does.
+	if err := os.MkdirAll(filepath.Join(w.a.logDir(pod), filepath.Dir(config.LogPath)), 0o755); err != nil {
+		return w.refused(pod, c, "CreateContainerError", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, sandboxTimeout)
 	defer cancel()
 	sandbox := state.Sandbox()
@@ -52,14 +56,18 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, state *podstate.Sta
 }
 
 func (w *worker) refused(pod *corev1.Pod, c *corev1.Container, reason string, err error) (*podstate.Waiting, error) {
-	w.a.event(pod, c, corev1.EventTypeWarning, "Failed", "Error: "+err.Error())
-	return &podstate.Waiting{Reason: reason, Message: err.Error()}, fmt.Errorf("container %s: %w", c.Name, err)
+	text := plainError(err)
+	w.a.event(pod, c, corev1.EventTypeWarning, "Failed", "Error: "+text)
+	return &podstate.Waiting{Reason: reason, Message: text}, fmt.Errorf("container %s: %s: %w", c.Name, reason, err)
 }
 
 func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, state *podstate.State, s podstate.Start, image *imageRef) (*runtimeapi.ContainerConfig, error) {
 	services, err := w.a.services(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(w.a.logDir(pod), s.Container.Name), 0o755); err != nil {
+		return nil, err // the runtime makes the log file, not its directory (CRI: log_path)
 	}
 	facts := w.facts(pod, state)
 	termination, err := w.terminationFile(s)
