@@ -137,3 +137,11 @@ func (c *criClient) exec(ctx context.Context, containerID string, command []stri
 }
 
 func isGone(err error) bool { return grpcstatus.Code(err) == codes.NotFound }
+
+// plainError is an error's text for users, without the frame that gRPC puts around what a runtime says.
+func plainError(err error) string {
+	if s, ok := grpcstatus.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}

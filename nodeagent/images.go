@@ -42,7 +42,7 @@ func (w *worker) ensureImage(ctx context.Context, pod *corev1.Pod, s podstate.St
 		ref, err := w.a.cri.image(ctx, c.Image)
 		switch {
 		case err != nil:
-			return nil, &podstate.Waiting{Reason: "ImageInspectError", Message: err.Error()}, time.Now().Add(firstPullBackOff)
+			return nil, &podstate.Waiting{Reason: "ImageInspectError", Message: plainError(err)}, time.Now().Add(firstPullBackOff)
 		case ref != nil:
 			if !p.done {
 				w.a.event(pod, c, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
@@ -50,8 +50,8 @@ func (w *worker) ensureImage(ctx context.Context, pod *corev1.Pod, s podstate.St
 			return ref, nil, time.Time{}
 		case policy == corev1.PullNever:
 			message := fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image)
-			w.a.event(pod, c, corev1.EventTypeWarning, "ErrImageNeverPull", message)
-			w.a.event(pod, c, corev1.EventTypeWarning, "Failed", "Error: ErrImageNeverPull")
+			w.remind(pod, c, corev1.EventTypeWarning, "ErrImageNeverPull", message)
+			w.remind(pod, c, corev1.EventTypeWarning, "Failed", "Error: ErrImageNeverPull")
 			return nil, &podstate.Waiting{Reason: errNeverPull.Error(), Message: message}, time.Now().Add(firstPullBackOff)
 		}
 	}
@@ -69,12 +69,12 @@ func (w *worker) pullWaits(pod *corev1.Pod, c *corev1.Container, p pull) (*podst
 	shown, over := p.failed.Add(showPullError), p.failed.Add(p.backOff)
 	switch now := time.Now(); {
 	case now.Before(shown):
-		return &podstate.Waiting{Reason: errImagePull.Error(), Message: p.err.Error()}, shown
+		return &podstate.Waiting{Reason: errImagePull.Error(), Message: plainError(p.err)}, shown
 	case now.Before(over):
-		w.a.event(pod, c, corev1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", c.Image))
-		w.a.event(pod, c, corev1.EventTypeWarning, "Failed", "Error: ImagePullBackOff")
+		w.remind(pod, c, corev1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", c.Image))
+		w.remind(pod, c, corev1.EventTypeWarning, "Failed", "Error: ImagePullBackOff")
 		return &podstate.Waiting{Reason: errImageBackOff.Error(),
-			Message: fmt.Sprintf("Back-off pulling image %q: %v: %v", c.Image, errImagePull, p.err)}, over
+			Message: fmt.Sprintf("Back-off pulling image %q: %v: %v", c.Image, errImagePull, plainError(p.err))}, over
 	}
 	return nil, time.Time{}
 }
@@ -143,7 +143,7 @@ func (w *worker) pull(ctx context.Context, pod *corev1.Pod, c *corev1.Container)
 	if err != nil {
 		p.err, p.failed = err, time.Now()
 		p.backOff = min(max(2*p.backOff, firstPullBackOff), maxPullBackOff)
-		w.a.event(pod, c, corev1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %v", c.Image, err))
+		w.a.event(pod, c, corev1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %s", c.Image, plainError(err)))
 		w.a.event(pod, c, corev1.EventTypeWarning, "Failed", "Error: ErrImagePull")
 		return
 	}

@@ -45,8 +45,9 @@ type worker struct {
 	kills     map[string]time.Time // container id to the deadline that its kill task has
 	mounted   time.Time            // when volumes were last made or refreshed
 	volumes   map[string]string
-	errorWait time.Duration // grows while steps fail
-	deleted   time.Time     // when the API server was last asked to delete the object
+	reminded  map[string]time.Time // see remind
+	errorWait time.Duration        // grows while steps fail
+	deleted   time.Time            // when the API server was last asked to delete the object
 }
 
 const (
@@ -58,7 +59,7 @@ const (
 
 func newWorker(a *Agent, uid types.UID) *worker {
 	w := &worker{a: a, uid: uid, log: a.log.With("podUID", uid), kicks: make(chan struct{}, 1),
-		pulls: map[string]*pull{}, hooks: map[string]hookState{}, kills: map[string]time.Time{}}
+		pulls: map[string]*pull{}, hooks: map[string]hookState{}, kills: map[string]time.Time{}, reminded: map[string]time.Time{}}
 	w.tasks = &tasks{kick: w.kick, running: map[string]context.CancelFunc{}}
 	return w
 }

@@ -109,7 +109,7 @@ func (w *worker) createSandbox(ctx context.Context, pod *corev1.Pod, attempt uin
 		w.a.event(pod, nil, corev1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}
 	if _, err := w.a.cri.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: handler}); err != nil {
-		w.a.event(pod, nil, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error())
+		w.a.event(pod, nil, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+plainError(err))
 		return fmt.Errorf("create sandbox: %w", err)
 	}
 	return nil
@@ -195,8 +195,21 @@ func (w *worker) result(id string) probe.Result {
 func (w *worker) backOffEvents(pod *corev1.Pod, waiting map[string]podstate.Waiting) {
 	for name, wait := range waiting {
 		if wait.Reason == podstate.ReasonCrashLoopBackOff {
-			w.a.event(pod, podspec.FindContainer(pod, name), corev1.EventTypeWarning, "BackOff",
+			w.remind(pod, podspec.FindContainer(pod, name), corev1.EventTypeWarning, "BackOff",
 				fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", name, pod.Name, pod.Namespace, pod.UID))
 		}
 	}
+}
+
+// remindPeriod is how often a state that lasts is told again in an event.
+const remindPeriod = 10 * time.Second
+
+// remind records an event about a state that lasts, unless the same was told a moment ago.
+func (w *worker) remind(pod *corev1.Pod, c *corev1.Container, kind, reason, message string) {
+	key := c.Name + " " + reason + " " + message
+	if time.Since(w.reminded[key]) < remindPeriod {
+		return
+	}
+	w.reminded[key] = time.Now()
+	w.a.event(pod, c, kind, reason, message)
 }

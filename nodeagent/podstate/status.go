@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kontiki/nodeagent/podspec"
 	"kontiki/nodeagent/probe"
@@ -169,8 +170,11 @@ func (o *Observation) state(in *Instance) corev1.ContainerState {
 			t.Reason = "Error"
 		}
 	}
-	if in.State.String() == "CONTAINER_CREATED" {
-		t.Reason, t.StartedAt = "StartError", at(in.CreatedAt)
+	if in.State == runtimeapi.ContainerState_CONTAINER_CREATED {
+		t.Reason = "StartError"
+	}
+	if in.StartedAt == 0 {
+		t.StartedAt = at(in.CreatedAt)
 	}
 	return corev1.ContainerState{Terminated: t}
 }
