@@ -11,7 +11,7 @@ import (
 )
 
 func appsRows() []*Resource {
-	return []*Resource{deployments(), replicaSets()}
+	return []*Resource{controllerRevisions(), daemonSets(), deployments(), replicaSets(), statefulSets()}
 }
 
 func deployments() *Resource {

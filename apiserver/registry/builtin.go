@@ -10,11 +10,18 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
 // Options are what the built-in rows need to know of the cluster.
@@ -40,7 +47,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Builtin returns a table with all built-in rows.
+// Builtin returns a table with all built-in rows, in the order in which clients should look names up.
 func Builtin(options Options) *Table {
 	options = options.withDefaults()
 	t := NewTable(newScheme())
@@ -48,9 +55,17 @@ func Builtin(options Options) *Table {
 	err := t.Add(slices.Concat(
 		coreRows(options, events),
 		appsRows(),
-		coordinationRows(),
-		discoveryRows(),
 		eventsRows(events),
+		autoscalingRows(),
+		batchRows(),
+		networkingRows(),
+		policyRows(),
+		rbacRows(),
+		storageRows(),
+		schedulingRows(),
+		coordinationRows(),
+		nodeRows(),
+		discoveryRows(),
 	)...)
 	if err != nil {
 		panic(fmt.Sprintf("built-in rows: %v", err)) // two rows of this package collide
@@ -69,7 +84,14 @@ func newScheme() *runtime.Scheme {
 		discoveryv1.AddToScheme,
 		eventsv1.AddToScheme,
 		autoscalingv1.AddToScheme, // Scale
-		policyv1.AddToScheme,      // Eviction
+		autoscalingv2.AddToScheme,
+		batchv1.AddToScheme,
+		networkingv1.AddToScheme,
+		policyv1.AddToScheme, // also Eviction
+		rbacv1.AddToScheme,
+		storagev1.AddToScheme,
+		schedulingv1.AddToScheme,
+		nodev1.AddToScheme,
 		metav1.AddMetaToScheme,
 	} {
 		if err := add(s); err != nil {

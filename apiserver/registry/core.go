@@ -20,6 +20,12 @@ func coreRows(options Options, events *Resource) []*Resource {
 		secrets(),
 		serviceAccounts(),
 		events,
+		persistentVolumes(),
+		persistentVolumeClaims(),
+		replicationControllers(),
+		podTemplates(),
+		limitRanges(),
+		resourceQuotas(),
 	}
 }
 

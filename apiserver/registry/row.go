@@ -79,6 +79,12 @@ func judged[T runtime.Object](s Subresource, check func(T) field.ErrorList) Subr
 	return s
 }
 
+// unjudged is for a status that nothing is checked of yet beyond its metadata.
+func unjudged(s Subresource) Subresource {
+	s.Validate = func(context.Context, runtime.Object, runtime.Object) field.ErrorList { return nil }
+	return s
+}
+
 // connectTo makes a subresource that streams to the node of the object.
 func connectTo(name, optionsKind string, verbs ...string) Subresource {
 	return Subresource{

@@ -1,0 +1,102 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// limitRanges. Not yet: validation of the limits, and admission, which applies them to pods.
+func limitRanges() *Resource {
+	r := newRow[corev1.LimitRange, corev1.LimitRangeList](corev1.SchemeGroupVersion, "limitranges", "LimitRange")
+	r.ShortNames = []string{"limits"}
+	r.Strategy = Strategy{NoGeneration: true, Default: defaulter(defaultLimitRange)}
+	r.Columns = columns([]string{"Name", "Created At"})
+	r.Row = cells(func(l *corev1.LimitRange, _ time.Time) []any {
+		return []any{l.Name, l.CreationTimestamp.UTC().Format(time.RFC3339)}
+	})
+	return r
+}
+
+// defaultLimitRange: for containers, a maximum is the default limit, a default limit the default
+// request, and failing that the minimum is.
+func defaultLimitRange(l *corev1.LimitRange) {
+	fill := func(into, from corev1.ResourceList) {
+		for name, quantity := range from {
+			if _, ok := into[name]; !ok {
+				into[name] = quantity.DeepCopy()
+			}
+		}
+	}
+	for i := range l.Spec.Limits {
+		item := &l.Spec.Limits[i]
+		if item.Type != corev1.LimitTypeContainer {
+			continue
+		}
+		if item.Default == nil {
+			item.Default = corev1.ResourceList{}
+		}
+		if item.DefaultRequest == nil {
+			item.DefaultRequest = corev1.ResourceList{}
+		}
+		fill(item.Default, item.Max)
+		fill(item.DefaultRequest, item.Default)
+		fill(item.DefaultRequest, item.Min)
+	}
+}
+
+// resourceQuotas. Not yet: validation of names and scopes, and admission, which counts.
+func resourceQuotas() *Resource {
+	r := newRow[corev1.ResourceQuota, corev1.ResourceQuotaList](corev1.SchemeGroupVersion, "resourcequotas", "ResourceQuota")
+	r.ShortNames = []string{"quota"}
+	r.Strategy = Strategy{NoGeneration: true, Validate: validator(func(q *corev1.ResourceQuota) field.ErrorList {
+		var faults field.ErrorList
+		for name, quantity := range q.Spec.Hard {
+			path := specPath.Child("hard").Key(string(name))
+			faults = append(faults, qualifiedName(path, string(name))...)
+			if quantity.Sign() < 0 {
+				faults = append(faults, field.Invalid(path, quantity.String(), "must be greater than or equal to 0"))
+			}
+		}
+		return faults
+	})}
+	r.Subresources = []Subresource{unjudged(statusOf(r, func(q, old *corev1.ResourceQuota) { q.Spec = old.Spec }))}
+	r.Columns, r.Row = columns([]string{"Name", "Request", "Limit", "Age"}), cells(resourceQuotaRow)
+	return r
+}
+
+func resourceQuotaRow(q *corev1.ResourceQuota, now time.Time) []any {
+	var requests, limits []string
+	for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
+		used, hard := q.Status.Used[name], q.Status.Hard[name]
+		text := fmt.Sprintf("%s: %s/%s", name, used.String(), hard.String())
+		if strings.HasPrefix(string(name), "limits.") {
+			limits = append(limits, text)
+		} else {
+			requests = append(requests, text)
+		}
+	}
+	return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), age(&q.ObjectMeta, now)}
+}
+
+func podTemplates() *Resource {
+	r := newRow[corev1.PodTemplate, corev1.PodTemplateList](corev1.SchemeGroupVersion, "podtemplates", "PodTemplate")
+	r.Strategy = Strategy{
+		Default: defaulter(func(t *corev1.PodTemplate) { defaultPodTemplate(&t.Template) }),
+		Validate: validator(func(t *corev1.PodTemplate) field.ErrorList {
+			return validatePodTemplate(field.NewPath("template"), &t.Template)
+		}),
+	}
+	r.Columns = columns([]string{"Name", "Containers", "Images", "Pod Labels"})
+	r.Row = cells(func(t *corev1.PodTemplate, _ time.Time) []any {
+		names, images := containerCells(t.Template.Spec.Containers)
+		return []any{t.Name, names, images, labels.FormatLabels(t.Template.Labels)}
+	})
+	return r
+}

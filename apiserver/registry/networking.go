@@ -1,0 +1,260 @@
+package registry
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// networkingRows. Not yet: servicecidrs and ipaddresses; cluster IPs come from one CIDR for now.
+func networkingRows() []*Resource {
+	return []*Resource{ingressClasses(), ingresses(), networkPolicies()}
+}
+
+// ingresses. Not yet: wildcard hosts and TLS hosts are not judged.
+func ingresses() *Resource {
+	r := newRow[networkingv1.Ingress, networkingv1.IngressList](networkingv1.SchemeGroupVersion, "ingresses", "Ingress")
+	r.ShortNames, r.Prefix = []string{"ing"}, "/registry/ingress"
+	r.Strategy = Strategy{Validate: validator(validateIngress)}
+	r.Subresources = []Subresource{unjudged(statusOf(r, func(i, old *networkingv1.Ingress) { i.Spec = old.Spec }))}
+	r.Columns, r.Row = columns([]string{"Name", "Class", "Hosts", "Address", "Ports", "Age"}), cells(ingressRow)
+	return r
+}
+
+func validateIngress(in *networkingv1.Ingress) field.ErrorList {
+	var faults field.ErrorList
+	if len(in.Spec.Rules) == 0 && in.Spec.DefaultBackend == nil {
+		faults = append(faults, field.Invalid(specPath, in.Spec.Rules, "either `defaultBackend` or `rules` must be specified"))
+	}
+	if b := in.Spec.DefaultBackend; b != nil {
+		faults = append(faults, ingressBackend(specPath.Child("defaultBackend"), b)...)
+	}
+	for i, rule := range in.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		paths := specPath.Child("rules").Index(i).Child("http", "paths")
+		if len(rule.HTTP.Paths) == 0 {
+			faults = append(faults, field.Required(paths, ""))
+		}
+		for j := range rule.HTTP.Paths {
+			faults = append(faults, ingressPath(paths.Index(j), &rule.HTTP.Paths[j])...)
+		}
+	}
+	return faults
+}
+
+func ingressPath(path *field.Path, p *networkingv1.HTTPIngressPath) field.ErrorList {
+	var faults field.ErrorList
+	if p.PathType == nil {
+		return field.ErrorList{field.Required(path.Child("pathType"), "pathType must be specified")}
+	}
+	faults = append(faults, oneOf(path.Child("pathType"), *p.PathType, networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)...)
+	if (*p.PathType != networkingv1.PathTypeImplementationSpecific || p.Path != "") && !strings.HasPrefix(p.Path, "/") {
+		faults = append(faults, field.Invalid(path.Child("path"), p.Path, "must be an absolute path"))
+	}
+	return append(faults, ingressBackend(path.Child("backend"), &p.Backend)...)
+}
+
+func ingressBackend(path *field.Path, b *networkingv1.IngressBackend) field.ErrorList {
+	switch {
+	case b.Service != nil && b.Resource != nil:
+		return field.ErrorList{field.Invalid(path, "", "cannot set both resource and service backends")}
+	case b.Service == nil && b.Resource == nil:
+		return field.ErrorList{field.Required(path, "resource or service backend is required")}
+	case b.Resource != nil:
+		return append(required(path.Child("resource", "name"), b.Resource.Name), required(path.Child("resource", "kind"), b.Resource.Kind)...)
+	}
+	at := path.Child("service")
+	faults := required(at.Child("name"), b.Service.Name)
+	switch port := b.Service.Port; {
+	case port.Name != "" && port.Number != 0:
+		faults = append(faults, field.Invalid(path, "", "cannot set both port name & port number"))
+	case port.Name != "":
+		faults = append(faults, portOrName(at.Child("port", "name"), intstr.FromString(port.Name))...)
+	case port.Number != 0:
+		faults = append(faults, portNumber(at.Child("port", "number"), port.Number)...)
+	default:
+		faults = append(faults, field.Required(path, "port name or number is required"))
+	}
+	return faults
+}
+
+func ingressRow(in *networkingv1.Ingress, now time.Time) []any {
+	class, ports := none, "80"
+	if in.Spec.IngressClassName != nil {
+		class = *in.Spec.IngressClassName
+	}
+	if len(in.Spec.TLS) > 0 {
+		ports = "80, 443"
+	}
+	var hosts, addresses []string
+	for _, rule := range in.Spec.Rules {
+		if rule.Host != "" {
+			hosts = append(hosts, rule.Host)
+		}
+	}
+	for _, a := range in.Status.LoadBalancer.Ingress {
+		addresses = append(addresses, cmp.Or(a.IP, a.Hostname))
+	}
+	slices.Sort(addresses)
+	return []any{in.Name, class, firstThree(hosts, "*"), strings.Join(addresses, ","), ports, age(&in.ObjectMeta, now)}
+}
+
+func ingressClasses() *Resource {
+	r := newRow[networkingv1.IngressClass, networkingv1.IngressClassList](networkingv1.SchemeGroupVersion, "ingressclasses", "IngressClass")
+	r.Namespaced = false
+	r.Strategy = Strategy{
+		Default: defaulter(func(c *networkingv1.IngressClass) {
+			if c.Spec.Parameters != nil {
+				setPointer(&c.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
+			}
+		}),
+		Validate: validator(func(c *networkingv1.IngressClass) field.ErrorList {
+			return required(specPath.Child("controller"), c.Spec.Controller)
+		}),
+		ValidateUpdate: updateValidator(func(c, old *networkingv1.IngressClass) field.ErrorList {
+			return immutable(specPath.Child("controller"), c.Spec.Controller, old.Spec.Controller)
+		}),
+	}
+	r.Columns = columns([]string{"Name", "Controller", "Parameters", "Age"})
+	r.Row = cells(func(c *networkingv1.IngressClass, now time.Time) []any {
+		name, parameters := c.Name, none
+		if c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" {
+			name += " (default)"
+		}
+		if p := c.Spec.Parameters; p != nil {
+			parameters = p.Kind
+			if p.APIGroup != nil {
+				parameters += "." + *p.APIGroup
+			}
+			parameters += "/" + p.Name
+		}
+		return []any{name, c.Spec.Controller, parameters, age(&c.ObjectMeta, now)}
+	})
+	return r
+}
+
+func networkPolicies() *Resource {
+	r := newRow[networkingv1.NetworkPolicy, networkingv1.NetworkPolicyList](networkingv1.SchemeGroupVersion, "networkpolicies", "NetworkPolicy")
+	r.ShortNames = []string{"netpol"}
+	r.Strategy = Strategy{Default: defaulter(defaultNetworkPolicy), Validate: validator(validateNetworkPolicy)}
+	r.Columns = columns([]string{"Name", "Pod-Selector", "Age"})
+	r.Row = cells(func(p *networkingv1.NetworkPolicy, now time.Time) []any {
+		return []any{p.Name, metav1.FormatLabelSelector(&p.Spec.PodSelector), age(&p.ObjectMeta, now)}
+	})
+	return r
+}
+
+// defaultNetworkPolicy: a policy is about what comes in, and if it has rules for it about what goes out.
+func defaultNetworkPolicy(p *networkingv1.NetworkPolicy) {
+	if len(p.Spec.PolicyTypes) == 0 {
+		p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+		if len(p.Spec.Egress) > 0 {
+			p.Spec.PolicyTypes = append(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+		}
+	}
+	tcp := func(ports []networkingv1.NetworkPolicyPort) {
+		for i := range ports {
+			setPointer(&ports[i].Protocol, corev1.ProtocolTCP)
+		}
+	}
+	for i := range p.Spec.Ingress {
+		tcp(p.Spec.Ingress[i].Ports)
+	}
+	for i := range p.Spec.Egress {
+		tcp(p.Spec.Egress[i].Ports)
+	}
+}
+
+func validateNetworkPolicy(p *networkingv1.NetworkPolicy) field.ErrorList {
+	faults := metavalidation.ValidateLabelSelector(&p.Spec.PodSelector, metavalidation.LabelSelectorValidationOptions{}, specPath.Child("podSelector"))
+	if n := len(p.Spec.PolicyTypes); n > 2 {
+		faults = append(faults, field.Invalid(specPath.Child("policyTypes"), p.Spec.PolicyTypes, "may not specify more than two policyTypes"))
+	}
+	for i, t := range p.Spec.PolicyTypes {
+		faults = append(faults, oneOf(specPath.Child("policyTypes").Index(i), t, networkingv1.PolicyTypeEgress, networkingv1.PolicyTypeIngress)...)
+	}
+	for i, rule := range p.Spec.Ingress {
+		at := specPath.Child("ingress").Index(i)
+		faults = append(faults, policyPorts(at.Child("ports"), rule.Ports)...)
+		faults = append(faults, policyPeers(at.Child("from"), rule.From)...)
+	}
+	for i, rule := range p.Spec.Egress {
+		at := specPath.Child("egress").Index(i)
+		faults = append(faults, policyPorts(at.Child("ports"), rule.Ports)...)
+		faults = append(faults, policyPeers(at.Child("to"), rule.To)...)
+	}
+	return faults
+}
+
+func policyPorts(path *field.Path, ports []networkingv1.NetworkPolicyPort) field.ErrorList {
+	var faults field.ErrorList
+	for i, p := range ports {
+		at := path.Index(i)
+		faults = append(faults, protocol(at.Child("protocol"), *p.Protocol)...)
+		if p.Port != nil {
+			faults = append(faults, portOrName(at.Child("port"), *p.Port)...)
+		}
+		switch {
+		case p.EndPort == nil:
+		case p.Port == nil:
+			faults = append(faults, field.Required(at.Child("port"), "must be specified when `endPort` is specified"))
+		case p.Port.Type != intstr.Int:
+			faults = append(faults, field.Invalid(at.Child("port"), p.Port.StrVal, "may not be a non-numeric value when `endPort` is specified"))
+		case *p.EndPort < p.Port.IntVal:
+			faults = append(faults, field.Invalid(at.Child("endPort"), *p.EndPort, "must be greater than or equal to `port`"))
+		default:
+			faults = append(faults, portNumber(at.Child("endPort"), *p.EndPort)...)
+		}
+	}
+	return faults
+}
+
+func policyPeers(path *field.Path, peers []networkingv1.NetworkPolicyPeer) field.ErrorList {
+	var faults field.ErrorList
+	for i, peer := range peers {
+		at := path.Index(i)
+		for child, s := range map[string]*metav1.LabelSelector{"podSelector": peer.PodSelector, "namespaceSelector": peer.NamespaceSelector} {
+			faults = append(faults, metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, at.Child(child))...)
+		}
+		selects := peer.PodSelector != nil || peer.NamespaceSelector != nil
+		switch {
+		case !selects && peer.IPBlock == nil:
+			faults = append(faults, field.Required(at, "must specify a peer"))
+		case selects && peer.IPBlock != nil:
+			faults = append(faults, field.Forbidden(at, "may not specify both ipBlock and another peer"))
+		case peer.IPBlock != nil:
+			faults = append(faults, ipBlock(at.Child("ipBlock"), peer.IPBlock)...)
+		}
+	}
+	return faults
+}
+
+func ipBlock(path *field.Path, block *networkingv1.IPBlock) field.ErrorList {
+	const notCIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+	whole, err := netip.ParsePrefix(block.CIDR)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path.Child("cidr"), block.CIDR, notCIDR)}
+	}
+	var faults field.ErrorList
+	for i, text := range block.Except {
+		at := path.Child("except").Index(i)
+		switch part, err := netip.ParsePrefix(text); {
+		case err != nil:
+			faults = append(faults, field.Invalid(at, text, notCIDR))
+		case !whole.Contains(part.Addr()) || part.Bits() <= whole.Bits():
+			faults = append(faults, field.Invalid(at, text, "must be a strict subset of `cidr`"))
+		}
+	}
+	return faults
+}
