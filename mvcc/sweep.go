@@ -26,11 +26,12 @@ func (s *Store) sweepLoop() {
 	}
 }
 
-// sweep brings the file up to the newest compaction.
+// sweep brings the file up to the newest compaction. If the file is swapped meanwhile (Restore), it
+// leaves off: adopt has it called again for the new one.
 func (w *sweeper) sweep() error {
 	s := w.s
 	s.mu.RLock()
-	target, swept := s.meta.compacted, s.meta.swept
+	target, swept, f := s.meta.compacted, s.meta.swept, s.file
 	s.mu.RUnlock()
 	if swept >= target {
 		return nil
@@ -46,29 +47,36 @@ func (w *sweeper) sweep() error {
 		default:
 		}
 		var err error
-		if from, err = w.some(from, target); err != nil {
+		if from, err = w.some(f, from, target); err != nil {
 			return err
 		}
 	}
 	s.mu.Lock()
-	s.meta.swept = target
+	if s.file == f {
+		s.meta.swept = target
+	}
 	s.mu.Unlock()
 	return s.commit()
 }
 
 // some sweeps a few keys from the key `from` on and returns the next one, nil at the end.
-func (w *sweeper) some(from []byte, target int64) (next []byte, err error) {
+func (w *sweeper) some(f *file, from []byte, target int64) (next []byte, err error) {
 	s := w.s
-	s.commitMu.Lock()
+	s.commitMu.Lock() // so that the file is not swapped while it is written
 	defer s.commitMu.Unlock()
 	s.mu.Lock()
+	if s.file != f {
+		s.mu.Unlock()
+		w.doomed = nil
+		return nil, nil
+	}
 	gone, next := s.index.compact(from, target, sweepKeys)
 	s.mu.Unlock()
 	w.doomed = append(w.doomed, gone...)
 	if len(w.doomed) == 0 {
 		return next, nil
 	}
-	if err := s.file.remove(w.doomed); err != nil { // the file is not swapped while commitMu is held
+	if err := f.remove(w.doomed); err != nil {
 		return nil, err
 	}
 	w.doomed = nil

@@ -89,7 +89,9 @@ func (s *Store) Watch(ctx context.Context, req WatchRequest) <-chan WatchBatch {
 		w.next = s.meta.revision + 1
 	}
 	w.told.Store(w.next - 2) // so that the first progress, at next-1, is news
-	w.missed = w.next
+	if w.next <= s.meta.revision {
+		w.missed = w.next
+	}
 	s.watchers.list = append(s.watchers.list, w)
 	s.background.group.Go(func() { s.serve(ctx, w) })
 	return w.out
