@@ -11,7 +11,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 as_root=
 if [ "$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then as_root=sudo; fi
 kontiki="$as_root $PWD/bin/kontiki"
-data=${KONTIKI_DATA_DIR:-.kontiki}
+data=${KONTIKI_DATA_DIR:-$PWD/.kontiki}
 
 # nft (Services, host ports) is the one program that a node takes from the machine.
 if ! command -v nft >/dev/null 2>&1 && [ ! -x /usr/sbin/nft ]; then
@@ -61,7 +61,7 @@ until_ok kubectl get serviceaccount default
 say '$ kubectl apply -f examples/hello.yaml'
 kubectl apply -f examples/hello.yaml
 say '$ kubectl rollout status deployment/hello'
-kubectl rollout status deployment/hello --timeout=120s
+kubectl rollout status deployment/hello --timeout=120s || kubectl describe pods -l app=hello
 say '$ kubectl get nodes -o wide'
 kubectl get nodes -o wide
 say '$ kubectl get deployments,services,pods -o wide'
@@ -74,7 +74,7 @@ curl --silent --show-error --max-time 5 "http://$address:8080/" ||
 
 say 'From another terminal:'
 cat <<END
-  export KUBECONFIG=$PWD/$data/admin.kubeconfig
+  export KUBECONFIG=$data/admin.kubeconfig
   kubectl get pods -w          # any kubectl, or: bin/kontiki kubectl get pods -w
   kubectl scale deployment hello --replicas=5
 The node's log is $log. Ctrl-C stops the node and its containers; the data stays in $data.

@@ -10,12 +10,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// stopPodsTimeout bounds how long `dev` takes to stop its containers; what has not ended then is
-// killed with its sandbox.
+// stopPodsTimeout bounds how long `dev` takes to stop its containers. What is left then is found
+// again by the next start.
 const stopPodsTimeout = 15 * time.Second
 
-// stopPods stops every container with a second of grace, and every sandbox. The pod objects are
-// left alone: the next agent finds their containers gone and starts them again.
+// stopPods stops every container, with a second of grace, and removes every sandbox, so that nothing
+// of the node is left on the machine but its files. The pod objects are left alone: the next agent
+// finds their containers gone and starts them again.
 func stopPods(ctx context.Context, conn grpc.ClientConnInterface) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPodsTimeout)
 	defer cancel()
@@ -28,24 +29,30 @@ func stopPods(ctx context.Context, conn grpc.ClientConnInterface) error {
 	if err != nil {
 		return fmt.Errorf("stop containers: %w", err)
 	}
-	var stops []func() error
+	var calls []func() error
 	for _, ctr := range containers.Containers {
-		stops = append(stops, func() error {
+		calls = append(calls, func() error {
 			_, err := c.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: ctr.Id, Timeout: 1})
 			return err
 		})
 	}
-	if err := together(stops); err != nil {
-		return err
+	if err := together(calls); err != nil {
+		return fmt.Errorf("stop containers: %w", err)
 	}
-	stops = nil
+	calls = nil
 	for _, s := range sandboxes.Items {
-		stops = append(stops, func() error {
-			_, err := c.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id})
+		calls = append(calls, func() error {
+			if _, err := c.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
+				return err
+			}
+			_, err := c.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id})
 			return err
 		})
 	}
-	return together(stops)
+	if err := together(calls); err != nil {
+		return fmt.Errorf("remove sandboxes: %w", err)
+	}
+	return nil
 }
 
 // together calls all funcs at once and returns the first error.
