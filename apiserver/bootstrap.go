@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"kontiki/apiserver/storage"
@@ -118,20 +117,6 @@ func (s *Server) targetOf(obj runtime.Object, namespace string) (*target, error)
 		return nil, errNotFoundPath()
 	}
 	return &target{resource: row, store: s.storeOf(row), namespace: namespace, name: accessor(obj).GetName()}, nil
-}
-
-// namespace reads a namespace from the cache if it is there, and consistently if it seems not to be.
-func (s *Server) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
-	row := s.table.Lookup(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	t := &target{resource: row, store: s.storeOf(row), name: name}
-	found, err := t.store.Get(ctx, "", name, storage.GetOptions{ResourceVersion: "0"})
-	if err != nil {
-		found, err = t.store.Get(ctx, "", name, storage.GetOptions{})
-	}
-	if err != nil {
-		return nil, t.storeError(err, name)
-	}
-	return found.Object().(*corev1.Namespace), nil
 }
 
 const kubernetesName = "kubernetes"

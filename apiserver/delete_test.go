@@ -19,7 +19,9 @@ func pod(name, meta string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q%s},"spec":{"nodeName":"nowhere","containers":[{"name":"c","image":"i"}]}}`, name, meta)
 }
 
-func options(fields string) string { return `{"kind":"DeleteOptions","apiVersion":"v1",` + fields + `}` }
+func options(fields string) string {
+	return `{"kind":"DeleteOptions","apiVersion":"v1",` + fields + `}`
+}
 
 func TestDeleteAnswers(t *testing.T) {
 	_, c := start(t)

@@ -1,9 +1,12 @@
 package apiserver
 
 import (
+	"context"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kontiki/apiserver/storage"
 	"kontiki/watch"
@@ -44,4 +47,19 @@ func (s *Server) writeResult(w http.ResponseWriter, r *http.Request, t *target, 
 		return err
 	}
 	return writeBytes(w, r, f.contentType(), code, data)
+}
+
+// find reads an object for the server's own use: from the cache if it is there, and consistently if
+// it seems not to be. The result is shared.
+func (s *Server) find(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
+	row := s.table.Lookup(resource)
+	t := &target{resource: row, store: s.storeOf(row), namespace: namespace, name: name}
+	found, err := t.store.Get(ctx, namespace, name, storage.GetOptions{ResourceVersion: "0"})
+	if err != nil {
+		found, err = t.store.Get(ctx, namespace, name, storage.GetOptions{})
+	}
+	if err != nil {
+		return nil, t.storeError(err, name)
+	}
+	return found.Object(), nil
 }

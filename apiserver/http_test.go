@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apijson "k8s.io/apimachinery/pkg/util/json"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"kontiki/internal/pki"
@@ -52,6 +53,7 @@ func clientFor(t testing.TB, config *rest.Config) *client {
 	config.QPS = -1
 	httpClient, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
+	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(httpClient.Transport) }) // or a stop waits a second for HTTP/2 to say good-bye
 	return &client{t: t, http: httpClient, base: config.Host}
 }
 

@@ -137,7 +137,7 @@ func (t *target) allows(verb string) bool {
 		return false
 	}
 	if t.sub != nil {
-		return t.sub.Connect || slices.Contains(t.sub.Verbs, verb)
+		return slices.Contains(t.sub.Verbs, verb)
 	}
 	if t.resource.Namespaced && t.namespace == "" && verb != "list" && verb != "watch" {
 		return false

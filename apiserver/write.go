@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -221,11 +222,11 @@ func (s *Server) checkNamespace(ctx context.Context, t *target, name string) err
 	if t.namespace == "" {
 		return nil
 	}
-	found, err := s.namespace(ctx, t.namespace)
+	found, err := s.find(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", t.namespace)
 	if err != nil {
 		return err
 	}
-	if found.DeletionTimestamp == nil {
+	if accessor(found).GetDeletionTimestamp() == nil {
 		return nil
 	}
 	refused := apierrors.NewForbidden(t.groupResource(), name, errors.New("unable to create new content in namespace "+t.namespace+" because it is being terminated"))
