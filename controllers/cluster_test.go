@@ -98,16 +98,24 @@ func (c *cluster) kubelet() *atomic.Int64 {
 	return seen
 }
 
-// setReady ignores failures: a pod that changed or went meanwhile is seen again, or not needed.
+// setReady gives up on a pod that changed or went meanwhile: it is seen again, or not needed. A server that is down is
+// waited for.
 func (c *cluster) setReady(ctx context.Context, pod *corev1.Pod) {
 	pod = pod.DeepCopy()
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.PodIP, pod.Status.PodIPs = "10.244.9.9", []corev1.PodIP{{IP: "10.244.9.9"}}
 	pod.Status.Conditions = append(pod.Status.Conditions,
 		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
-	_, err := c.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		c.t.Errorf("status of %s: %v", pod.Name, err)
+	for {
+		_, err := c.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 

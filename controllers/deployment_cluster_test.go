@@ -119,3 +119,21 @@ func TestReplicaSetNeverMakesTooManyPods(t *testing.T) {
 	require.Len(t, c.pods("app=web"), 20)
 	require.EqualValues(t, 60, seen.Load(), "too many were deleted and made again")
 }
+
+// A server that restarts in the middle breaks every watch and connection. Nothing is made twice because of it.
+func TestControllersSurviveARestartOfTheServer(t *testing.T) {
+	c := startCluster(t)
+	c.kubelet()
+	c.createDeployment(testDeployment("web", 40, "good:1"))
+	c.eventually("a rollout under way", func() (bool, string) {
+		n := len(c.pods("app=web"))
+		return n > 0, fmt.Sprint(n)
+	})
+	c.Restart()
+	c.rolledOut("web")
+	require.Len(t, c.pods("app=web"), 40)
+	require.Len(t, c.replicaSets("app=web"), 1)
+	c.changeDeployment("web", setImage("good:2"))
+	c.rolledOut("web")
+	require.Len(t, c.pods("app=web"), 40)
+}

@@ -186,8 +186,10 @@ func (r *replicaSet) createPod(ctx context.Context, rs *appsv1.ReplicaSet) error
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil // the ReplicaSet goes with its namespace
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		r.recorder.Eventf(rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+	}
+	if err != nil {
 		return fmt.Errorf("create a pod: %w", err)
 	}
 	r.writes.recordCreate(types.NamespacedName{Namespace: rs.Namespace, Name: rs.Name}, rs.UID, pod.ResourceVersion)
