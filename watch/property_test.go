@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kontiki/mvcc"
+	"kontiki/raftstore"
 	"kontiki/watch"
 	"kontiki/watch/watchtest"
 )
@@ -43,7 +46,7 @@ type store interface {
 	watch.Source
 	Txn(ctx context.Context, req mvcc.TxnRequest) (mvcc.TxnResult, error)
 	compact(revision int64)
-	interrupt()
+	interrupt(t *rapid.T)
 	hold()
 	release()
 }
@@ -51,7 +54,7 @@ type store interface {
 type modelStore struct{ *watchtest.Store }
 
 func (s modelStore) compact(revision int64) { s.Compact(revision) }
-func (s modelStore) interrupt()             { s.Interrupt() }
+func (s modelStore) interrupt(*rapid.T)     { s.Interrupt() }
 func (s modelStore) hold()                  { s.Hold() }
 func (s modelStore) release()               { s.Release() }
 
@@ -61,6 +64,63 @@ func TestWatchersSeeExactlyTheirEvents_AP01_AP02_AP11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(inBubble{t}, func(t *rapid.T) { propertyRun(t, modelStore{watchtest.New()}) })
 	})
+}
+
+// TestWatchersOfARealStore is the same over a store of one member, which all runs share. It cannot be
+// held up; an interruption restarts it.
+func TestWatchersOfARealStore_AP01_AP02_AP11(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &memberStore{t: t, dir: t.TempDir()}
+		s.open()
+		defer func() { require.NoError(t, s.current.Load().Close()) }()
+		rapid.Check(inBubble{t}, func(t *rapid.T) { propertyRun(t, s) })
+	})
+}
+
+// memberStore is a member that can be restarted under those who use it. (A mutex around the restart
+// would not do: the bubble's clock, which elections need, stands still while somebody waits for one.)
+type memberStore struct {
+	t       *testing.T
+	dir     string
+	current atomic.Pointer[raftstore.Member]
+}
+
+func (s *memberStore) open() {
+	m, err := raftstore.Open(raftstore.Config{Dir: s.dir, NodeID: "a", Bootstrap: true, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(s.t, err)
+	require.NoError(s.t, m.WaitReady(s.t.Context()))
+	s.current.Store(m)
+}
+
+func (s *memberStore) interrupt(t *rapid.T) {
+	if rapid.IntRange(0, 4).Draw(t, "restart") != 0 { // they take most of the test's time
+		t.Skip("no restart this time")
+	}
+	require.NoError(s.t, s.current.Load().Close())
+	s.open()
+}
+
+func (s *memberStore) compact(revision int64) {
+	require.NoError(s.t, s.current.Load().Compact(s.t.Context(), revision))
+}
+
+func (s *memberStore) hold()    {}
+func (s *memberStore) release() {}
+
+func (s *memberStore) Revision(ctx context.Context) (int64, error) {
+	return s.current.Load().Revision(ctx)
+}
+
+func (s *memberStore) Range(ctx context.Context, req mvcc.RangeRequest) (mvcc.RangeResult, error) {
+	return s.current.Load().Range(ctx, req)
+}
+
+func (s *memberStore) Watch(ctx context.Context, req mvcc.WatchRequest) <-chan mvcc.WatchBatch {
+	return s.current.Load().Watch(ctx, req)
+}
+
+func (s *memberStore) Txn(ctx context.Context, req mvcc.TxnRequest) (mvcc.TxnResult, error) {
+	return s.current.Load().Txn(ctx, req)
 }
 
 // inBubble hides from rapid that this is a testing.T: its Deadline must not be asked for in a bubble.
@@ -99,6 +159,8 @@ func propertyRun(t *rapid.T, s store) {
 	var err error
 	w.revision, err = s.Revision(t.Context())
 	require.NoError(t, err)
+	w.commit(t, mvcc.Op{Delete: &mvcc.DeleteRequest{Key: []byte("/"), End: []byte("0")}}, put("begin", ""))
+	w.store.compact(w.revision)
 	w.compacted = w.revision
 	feed := watch.NewFeed(s, watch.Config{KeepChanges: 4, MaxChanges: 8, RetryPeriod: time.Millisecond})
 	defer feed.Close()
@@ -113,7 +175,7 @@ func propertyRun(t *rapid.T, s store) {
 		"drain":     w.drainOne,
 		"list":      w.list,
 		"settle":    func(*rapid.T) { synctest.Wait() },
-		"interrupt": func(*rapid.T) { w.store.interrupt() },
+		"interrupt": w.store.interrupt,
 		"hold":      func(*rapid.T) { w.store.hold() },
 		"release":   func(*rapid.T) { w.store.release() },
 		"compact":   w.compact,

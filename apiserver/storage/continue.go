@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"strings"
 )
 
 // continueToken says where the next page starts and which revision it is read at. It has the form
@@ -44,7 +43,7 @@ func parseContinue(text string) (continueToken, error) {
 		return t, fmt.Errorf("%w: version, revision or start key is wrong", ErrContinueToken)
 	}
 	// The start key is appended to a prefix: it must not be a path that leads out of it.
-	if rooted := "/" + t.Start; path.Clean(rooted) != strings.TrimSuffix(rooted, "/") {
+	if rooted := "/" + t.Start; path.Clean(rooted) != rooted {
 		return t, fmt.Errorf("%w: start key is not a key", ErrContinueToken)
 	}
 	return t, nil

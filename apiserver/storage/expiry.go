@@ -51,7 +51,7 @@ func (s *Store) expireDue(ctx context.Context, known map[string]deadline) map[st
 	snapshot.Ascend(s.cache.Prefix(), watch.PrefixEnd(s.cache.Prefix()), func(o *watch.Object) bool {
 		d := known[o.Key]
 		if d.revision != o.Revision {
-			d = deadline{revision: o.Revision, due: lastWrite(o).Add(s.row.Strategy.TTL)}
+			d = deadline{revision: o.Revision, due: s.due(o)}
 		}
 		if now.Before(d.due) {
 			next[o.Key] = d
@@ -79,16 +79,16 @@ func (s *Store) expireOne(ctx context.Context, o *watch.Object) error {
 	return err
 }
 
-// lastWrite is the time of the last write, as far as the object's metadata tells. An object that
-// cannot be decoded counts as just written: nothing is deleted that nobody can read.
-func lastWrite(o *watch.Object) time.Time {
+// due is a TTL after the last write, as far as the object's metadata tells. An object that
+// tells no time, or cannot be decoded, is never due: nothing is deleted for lack of knowledge.
+func (s *Store) due(o *watch.Object) time.Time {
 	obj, err := o.Peek()
 	if err != nil {
-		return time.Now()
+		return never
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return time.Now()
+		return never
 	}
 	last := accessor.GetCreationTimestamp().Time
 	for _, entry := range accessor.GetManagedFields() {
@@ -96,5 +96,11 @@ func lastWrite(o *watch.Object) time.Time {
 			last = entry.Time.Time
 		}
 	}
-	return last
+	if last.IsZero() {
+		return never
+	}
+	return last.Add(s.row.Strategy.TTL)
 }
+
+// never is later than any due time.
+var never = time.Unix(1<<40, 0)

@@ -172,10 +172,14 @@ func (s *Store) put(req mvcc.PutRequest, revision int64) mvcc.OpResult {
 }
 
 func (s *Store) delete(req mvcc.DeleteRequest, revision int64) mvcc.OpResult {
-	if s.at(string(req.Key), revision) == nil {
-		return mvcc.OpResult{Delete: &mvcc.DeleteResult{}}
+	state := s.state(revision)
+	var deleted int64
+	for _, key := range slices.Sorted(maps.Keys(state)) {
+		if contains(req.Key, req.End, []byte(key)) {
+			deleted++
+			kv := mvcc.KeyValue{Key: []byte(key), ModRevision: revision}
+			s.history = append(s.history, mvcc.Event{Type: mvcc.DeleteEvent, KV: kv})
+		}
 	}
-	kv := mvcc.KeyValue{Key: req.Key, ModRevision: revision}
-	s.history = append(s.history, mvcc.Event{Type: mvcc.DeleteEvent, KV: kv})
-	return mvcc.OpResult{Delete: &mvcc.DeleteResult{Deleted: 1}}
+	return mvcc.OpResult{Delete: &mvcc.DeleteResult{Deleted: deleted}}
 }
