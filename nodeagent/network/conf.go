@@ -87,6 +87,33 @@ func withPortmap(list *libcni.NetworkConfigList) (*libcni.NetworkConfigList, err
 	return &longer, nil
 }
 
+// withIPAM appends the address managers of the plugins as plugins of their own, for GC only:
+// bridge (1.10) does not pass GC on to its IPAM plugin, so that nobody would free the
+// address of an attachment whose ADD was cut off before libcni could note it.
+func withIPAM(list *libcni.NetworkConfigList) (*libcni.NetworkConfigList, error) {
+	longer := *list
+	for _, p := range list.Plugins {
+		if p.Network.IPAM.Type == "" {
+			continue
+		}
+		var conf map[string]any
+		if err := json.Unmarshal(p.Bytes, &conf); err != nil {
+			return nil, err
+		}
+		conf["type"] = p.Network.IPAM.Type
+		b, err := json.Marshal(conf)
+		if err != nil {
+			return nil, err
+		}
+		ipam, err := libcni.NetworkPluginConfFromBytes(b)
+		if err != nil {
+			return nil, err
+		}
+		longer.Plugins = append(longer.Plugins[:len(longer.Plugins):len(longer.Plugins)], ipam)
+	}
+	return &longer, nil
+}
+
 // writeDefault writes our configuration, unless another file is the one in force.
 // The caller holds mu.
 func (n *Network) writeDefault(cidr netip.Prefix) error {

@@ -153,7 +153,12 @@ func (n *Network) GC(ctx context.Context, valid []string) error {
 		args.ValidAttachments = append(args.ValidAttachments, types.GCAttachment{ContainerID: id, IfName: ifName})
 	}
 	err = n.detachStale(ctx, keep)
-	return errors.Join(err, n.cni.GCNetworkList(ctx, list, args))
+	if list, lerr := withIPAM(list); lerr == nil {
+		err = errors.Join(err, n.cni.GCNetworkList(ctx, list, args))
+	} else {
+		err = errors.Join(err, lerr)
+	}
+	return err
 }
 
 // detachStale deletes cached attachments one by one, because libcni's own GC would use one

@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -47,14 +46,7 @@ func (p pinnedNamespaces) create(hostname string, sysctls map[string]string) err
 	if err := os.MkdirAll(p.Dir, 0o711); err != nil {
 		return err
 	}
-	done := make(chan error)
-	go func() {
-		// Never unlocked: the thread dies with the goroutine, so that no other goroutine
-		// ever runs in these namespaces.
-		goruntime.LockOSThread()
-		done <- p.onThread(kinds, hostname, sysctls)
-	}()
-	err := <-done
+	err := onThrowawayThread(func() error { return p.onThread(kinds, hostname, sysctls) })
 	if err != nil {
 		err = errors.Join(err, p.remove())
 	}
@@ -152,26 +144,35 @@ func unmountRemove(path string) error {
 
 // inNetNS calls f on a thread inside the network namespace pinned at path, for example to
 // connect a socket, which then stays there.
-func inNetNS(path string, f func() (net.Conn, error)) (net.Conn, error) {
-	type result struct {
-		conn net.Conn
-		err  error
-	}
-	done := make(chan result)
-	go func() {
-		goruntime.LockOSThread() // never unlocked, as above
+func inNetNS(path string, f func() error) error {
+	return onThrowawayThread(func() error {
 		ns, err := os.Open(path)
-		if err == nil {
-			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
-			ns.Close()
-		}
 		if err != nil {
-			done <- result{err: fmt.Errorf("enter %s: %w", path, err)}
+			return err
+		}
+		defer ns.Close()
+		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter %s: %w", path, err)
+		}
+		return f()
+	})
+}
+
+// onThrowawayThread calls f on a thread that ends afterwards, so that f may change the
+// thread's namespaces: no other goroutine ever runs in them. The main thread cannot end
+// (it would keep the namespaces, and /proc/self would show them), so it is only held while
+// another one does the work.
+func onThrowawayThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		goruntime.LockOSThread() // never unlocked, except on the main thread
+		if unix.Gettid() != unix.Getpid() {
+			done <- f()
 			return
 		}
-		conn, err := f()
-		done <- result{conn, err}
+		err := onThrowawayThread(f)
+		goruntime.UnlockOSThread()
+		done <- err
 	}()
-	res := <-done
-	return res.conn, res.err
+	return <-done
 }

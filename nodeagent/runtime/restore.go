@@ -22,6 +22,9 @@ import (
 // restore finds the sandboxes and containers of an earlier life and cleans up what nobody
 // knows any more: directories without a record, mounts, cgroups, addresses.
 func (r *Runtime) restore(ctx context.Context) error {
+	if err := network.KillOrphans(ctx, r.cfg.sandboxes()); err != nil {
+		return err
+	}
 	if err := r.restoreSandboxes(); err != nil {
 		return err
 	}

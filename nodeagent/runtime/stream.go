@@ -242,12 +242,15 @@ func (s streamRuntime) PortForward(ctx context.Context, id string, port int32, s
 		return err
 	}
 	defer stream.Close()
-	dial := func() (net.Conn, error) { return dialLoopback(ctx, port) }
 	var conn net.Conn
+	dial := func() (err error) {
+		conn, err = dialLoopback(ctx, port)
+		return err
+	}
 	if sb.hostNetwork() {
-		conn, err = dial()
+		err = dial()
 	} else {
-		conn, err = inNetNS(sb.netNS(), dial)
+		err = inNetNS(sb.netNS(), dial)
 	}
 	if err != nil {
 		return fmt.Errorf("port %d: %w", port, err)
