@@ -98,5 +98,7 @@ func newScheme() *runtime.Scheme {
 			panic(fmt.Sprintf("built-in types: %v", err)) // two Go types claim one kind
 		}
 	}
+	// kubectl names DeleteOptions by the meta group when it asks for a cascade mode.
+	metav1.AddToGroupVersion(s, metav1.SchemeGroupVersion)
 	return s
 }

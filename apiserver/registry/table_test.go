@@ -46,6 +46,18 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
+// The option kinds are known under every group that clients name them by.
+func TestOptionKinds(t *testing.T) {
+	scheme := Builtin(Options{}).Scheme()
+	for _, gv := range []schema.GroupVersion{{Version: "v1"}, {Group: "apps", Version: "v1"}, metav1.SchemeGroupVersion} {
+		require.True(t, scheme.Recognizes(gv.WithKind("DeleteOptions")), gv)
+	}
+	for _, kind := range []string{"Table", "PartialObjectMetadata", "PartialObjectMetadataList"} {
+		require.True(t, scheme.Recognizes(metav1.SchemeGroupVersion.WithKind(kind)), kind)
+	}
+	require.True(t, scheme.Recognizes(schema.GroupVersionKind{Version: "v1", Kind: "Status"}))
+}
+
 func kindOf(t *testing.T, table *Table, obj runtime.Object) schema.GroupVersionKind {
 	kinds, _, err := table.Scheme().ObjectKinds(obj)
 	require.NoError(t, err)
