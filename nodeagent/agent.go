@@ -117,18 +117,32 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.run(func() error { node.run(ctx); return nil }, nil)
 	group.run(func() error { a.watchRuntime(ctx); return nil }, nil)
 	group.run(func() error { a.collectGarbage(ctx); return nil }, nil)
-	a.pods.restore()
 	factory.Start(ctx.Done())
 	group.run(func() error { podInformer.RunWithContext(ctx); return nil }, nil)
-	if cache.WaitForCacheSync(ctx.Done(), podInformer.HasSynced) {
-		a.pods.listed(podInformer.GetStore().List())
-	}
+	a.awaitPods(ctx, podInformer)
 	<-ctx.Done()
 	err = group.wait()
 	factory.Shutdown()
 	a.pods.wg.Wait()
 	a.probes.Wait()
 	return err
+}
+
+// listPatience is how long after the start the agent waits for the API's list of pods before it goes on with those that it
+// remembers.
+const listPatience = 3 * time.Second
+
+// awaitPods has pods run: those of the API or, while the API server is away, those of the checkpoints.
+func (a *Agent) awaitPods(ctx context.Context, pods cache.SharedIndexInformer) {
+	patient, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	if !cache.WaitForCacheSync(patient.Done(), pods.HasSynced) && ctx.Err() == nil {
+		a.log.Warn("API server cannot be reached, pods are run from checkpoints")
+		a.pods.restore()
+	}
+	if cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+		a.pods.listed(pods.GetStore().List())
+	}
 }
 
 // event records an event about a pod, or about one of its containers.

@@ -34,7 +34,7 @@ func (w *worker) ensureImage(ctx context.Context, pod *corev1.Pod, s podstate.St
 	c := s.Container
 	key := "pull/" + c.Name
 	if w.tasks.has(key) {
-		return nil, &podstate.Waiting{Reason: podstate.ReasonContainerCreating}, time.Time{}
+		return nil, &podstate.Waiting{}, time.Time{}
 	}
 	p := w.pullOf(c)
 	policy := pullPolicy(c)
@@ -61,7 +61,7 @@ func (w *worker) ensureImage(ctx context.Context, pod *corev1.Pod, s podstate.St
 		}
 	}
 	w.tasks.start(ctx, key, func(ctx context.Context) { w.pull(ctx, pod, c) })
-	return nil, &podstate.Waiting{Reason: podstate.ReasonContainerCreating}, time.Time{}
+	return nil, &podstate.Waiting{}, time.Time{}
 }
 
 // pullWaits says how a failed pull shows while its back-off lasts; nil when it is over.

@@ -68,7 +68,7 @@ func withoutManagedFields(obj any) (any, error) {
 func (p *podWorkers) update(pod *corev1.Pod) {
 	w, isNew := p.worker(pod.UID, pod)
 	if old, _ := w.wanted(); isNew || old == nil || old.ResourceVersion == "" || old.Generation != pod.Generation ||
-		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) {
+		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) || old.Status.Phase != pod.Status.Phase {
 		p.a.checkpoints.save(pod)
 	}
 	w.update(pod)

@@ -36,8 +36,12 @@ func version(pod *corev1.Pod) uint64 {
 	return n
 }
 
-// report computes the pod's status and has it written if it is news.
+// report computes the pod's status and has it written if it is news. Nothing is reported of a checkpointed pod: its status
+// is old, and a patch against it could say anything.
 func (w *worker) report(ctx context.Context, pod *corev1.Pod, o podstate.Observation) {
+	if pod.ResourceVersion == "" {
+		return
+	}
 	status := podstate.Status(pod, o)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -45,7 +45,7 @@ type Kill struct {
 	Grace *int64
 }
 
-// Waiting is the reason and message of a waiting container.
+// Waiting is the reason and message of a waiting container. An empty reason is that it is being made.
 type Waiting struct{ Reason, Message string }
 
 // Reasons of waiting containers, as Kubernetes names them.

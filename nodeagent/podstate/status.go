@@ -1,6 +1,7 @@
 package podstate
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,6 +100,7 @@ func (o *Observation) container(pod *corev1.Pod, c *corev1.Container, before *co
 		s.LastTerminationState = o.state(list[1])
 	}
 	if w, ok := o.Waiting[c.Name]; ok && in.Exited() {
+		w.Reason = cmp.Or(w.Reason, ReasonContainerCreating)
 		s.LastTerminationState = s.State
 		s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}}
 	}
@@ -121,7 +123,7 @@ func (o *Observation) withoutInstance(pod *corev1.Pod, c *corev1.Container, befo
 	if len(pod.Spec.InitContainers) > 0 {
 		w.Reason = ReasonPodInitializing
 	}
-	if given, ok := o.Waiting[c.Name]; ok {
+	if given := o.Waiting[c.Name]; given.Reason != "" {
 		w = given
 	}
 	s.State.Waiting = &corev1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
