@@ -63,13 +63,18 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	if err := s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesService(), nil); err != nil {
 		return err
 	}
-	if !s.config.AdvertiseAddress.IsValid() {
+	if !reachable(s.config.AdvertiseAddress) {
 		return nil
 	}
 	if err := s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesEndpoints(), s.fitEndpoints); err != nil {
 		return err
 	}
 	return s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesSlice(), s.fitSlice)
+}
+
+// reachable says whether pods could reach an address of this machine: endpoints must not name others.
+func reachable(address netip.Addr) bool {
+	return address.IsValid() && !address.IsLoopback() && !address.IsUnspecified() && !address.IsLinkLocalUnicast()
 }
 
 // ensure creates obj if it is not there. If it is, fit, which may be nil, brings it up to date.

@@ -29,7 +29,7 @@ type Config struct {
 	// NodeTLS has the client certificate that node agents know this server by.
 	NodeTLS *tls.Config
 	// AdvertiseAddress and AdvertisePort are where pods reach this server: the endpoint of the
-	// Service default/kubernetes. No address means no endpoint.
+	// Service default/kubernetes. No address, or one that pods cannot reach (loopback), means no endpoint.
 	AdvertiseAddress netip.Addr
 	AdvertisePort    uint16 // 0 means 6443
 	// ServiceCIDR's first address is the Service default/kubernetes; the zero value means 10.96.0.0/16.
