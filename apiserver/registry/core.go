@@ -107,6 +107,7 @@ func coreEvents() *Resource {
 		NoGeneration:        true,
 		AllowCreateOnUpdate: true,
 		TTL:                 time.Hour,
+		ValidateName:        pathSegment, // old clients name events freely
 		Validate:            validator(validateCoreEvent),
 	}
 	r.Fields = fieldSet(eventFields)

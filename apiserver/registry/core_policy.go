@@ -16,7 +16,7 @@ import (
 func limitRanges() *Resource {
 	r := newRow[corev1.LimitRange, corev1.LimitRangeList](corev1.SchemeGroupVersion, "limitranges", "LimitRange")
 	r.ShortNames = []string{"limits"}
-	r.Strategy = Strategy{NoGeneration: true, Default: defaulter(defaultLimitRange)}
+	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Default: defaulter(defaultLimitRange)}
 	r.Columns = columns([]string{"Name", "Created At"})
 	r.Row = cells(func(l *corev1.LimitRange, _ time.Time) []any {
 		return []any{l.Name, l.CreationTimestamp.UTC().Format(time.RFC3339)}
@@ -55,7 +55,7 @@ func defaultLimitRange(l *corev1.LimitRange) {
 func resourceQuotas() *Resource {
 	r := newRow[corev1.ResourceQuota, corev1.ResourceQuotaList](corev1.SchemeGroupVersion, "resourcequotas", "ResourceQuota")
 	r.ShortNames = []string{"quota"}
-	r.Strategy = Strategy{NoGeneration: true, Validate: validator(func(q *corev1.ResourceQuota) field.ErrorList {
+	r.Strategy = Strategy{NoGeneration: true, ReturnDeleted: true, Validate: validator(func(q *corev1.ResourceQuota) field.ErrorList {
 		var faults field.ErrorList
 		for name, quantity := range q.Spec.Hard {
 			path := specPath.Child("hard").Key(string(name))
@@ -88,7 +88,8 @@ func resourceQuotaRow(q *corev1.ResourceQuota, now time.Time) []any {
 func podTemplates() *Resource {
 	r := newRow[corev1.PodTemplate, corev1.PodTemplateList](corev1.SchemeGroupVersion, "podtemplates", "PodTemplate")
 	r.Strategy = Strategy{
-		Default: defaulter(func(t *corev1.PodTemplate) { defaultPodTemplate(&t.Template) }),
+		ReturnDeleted: true,
+		Default:       defaulter(func(t *corev1.PodTemplate) { defaultPodTemplate(&t.Template) }),
 		Validate: validator(func(t *corev1.PodTemplate) field.ErrorList {
 			return validatePodTemplate(field.NewPath("template"), &t.Template)
 		}),

@@ -17,7 +17,8 @@ func persistentVolumes() *Resource {
 	r := newRow[corev1.PersistentVolume, corev1.PersistentVolumeList](corev1.SchemeGroupVersion, "persistentvolumes", "PersistentVolume")
 	r.ShortNames, r.Namespaced = []string{"pv"}, false
 	r.Strategy = Strategy{
-		NoGeneration: true,
+		NoGeneration:  true,
+		ReturnDeleted: true,
 		Default: defaulter(func(v *corev1.PersistentVolume) {
 			setDefault(&v.Status.Phase, corev1.VolumePending)
 			setDefault(&v.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
@@ -130,6 +131,7 @@ func persistentVolumeClaims() *Resource {
 	r.ShortNames = []string{"pvc"}
 	r.Strategy = Strategy{
 		NoGeneration:     true,
+		ReturnDeleted:    true,
 		Default:          defaulter(defaultClaim),
 		PrepareForCreate: preparer(func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }),
 		Validate:         validator(validateClaim),

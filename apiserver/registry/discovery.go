@@ -14,10 +14,9 @@ import (
 func discoveryRows() []*Resource {
 	r := newRow[discoveryv1.EndpointSlice, discoveryv1.EndpointSliceList](discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlice")
 	r.Strategy = Strategy{
-		AllowCreateOnUpdate: true,
-		Default:             defaulter(defaultEndpointSlice),
-		Validate:            validator(validateEndpointSlice),
-		ValidateUpdate:      updateValidator(validateEndpointSliceUpdate),
+		Default:        defaulter(defaultEndpointSlice),
+		Validate:       validator(validateEndpointSlice),
+		ValidateUpdate: updateValidator(validateEndpointSliceUpdate),
 	}
 	r.Columns, r.Row = columns([]string{"Name", "AddressType", "Ports", "Endpoints", "Age"}), cells(endpointSliceRow)
 	return []*Resource{r}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -19,7 +18,7 @@ func rbacRows() []*Resource {
 	for _, r := range rows {
 		r.Strategy.NoGeneration = true
 		r.Strategy.AllowCreateOnUpdate = true
-		r.Strategy.ValidateName = func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) }
+		r.Strategy.ValidateName = pathSegment
 	}
 	return rows
 }

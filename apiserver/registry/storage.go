@@ -16,6 +16,7 @@ func storageRows() []*Resource {
 	for _, r := range rows {
 		r.Strategy.NoGeneration = true
 		r.Namespaced = r.Kind == "CSIStorageCapacity"
+		r.Strategy.ReturnDeleted = !r.Namespaced
 	}
 	return rows
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -81,6 +82,11 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
 	}
 	return nil
+}
+
+// pathSegment allows any name that fits into a URL.
+func pathSegment(name string, prefix bool) []string {
+	return path.ValidatePathSegmentName(name, prefix)
 }
 
 // names finds duplicates in a list of names.
