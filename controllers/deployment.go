@@ -48,7 +48,7 @@ func addDeployment(m *manager) error {
 	}
 	d := &deployment{
 		client: client, deployments: deployments.Lister(), sets: sets.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(),
-		recorder: m.recorder, now: time.Now,
+		recorder: m.recorder("deployment"), now: time.Now,
 	}
 	c := m.add("deployment", 5, d)
 	watch(c, deployments.Informer(), requestFor[*appsv1.Deployment])
@@ -131,10 +131,10 @@ func (d *deployment) Reconcile(ctx context.Context, req Request) (Result, error)
 	case r.DeletionTimestamp != nil: // the garbage collector takes it from here
 	case r.Spec.Paused:
 		err = d.whilePaused(ctx, r)
-	case r.replicasChanged():
-		err = d.scale(ctx, r)
 	case r.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
 		err = d.recreate(ctx, r)
+	case r.replicasChanged():
+		err = d.scale(ctx, r)
 	default:
 		err = d.roll(ctx, r)
 	}

@@ -48,7 +48,7 @@ func addEndpointSlice(m *manager) error {
 	e := &endpointSlice{
 		services: core.Services().Lister(), pods: core.Pods().Lister(), slices: found.Lister(), tracker: tracker,
 		triggers: endpointsliceutil.NewTriggerTimeTracker(),
-		reconciler: endpointslice.NewReconciler(client, core.Nodes().Lister(), maxEndpointsPerSlice, tracker, nil, m.recorder,
+		reconciler: endpointslice.NewReconciler(client, core.Nodes().Lister(), maxEndpointsPerSlice, tracker, nil, m.recorder("endpointslice"),
 			sliceControllerName, endpointslice.WithPreferSameTrafficDistributionEnabled(true)),
 	}
 	core.Nodes().Informer()

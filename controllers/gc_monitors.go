@@ -65,7 +65,7 @@ func addGarbageCollector(m *manager) error {
 		discovery: client.Discovery(), metadata: meta, graph: newOwnerGraph(), log: m.config.Log,
 		running: map[schema.GroupVersionResource]*monitor{}, kinds: map[schema.GroupKind]resource{},
 	}
-	c := m.add("garbage-collector", 10, &garbageCollector{metadata: meta, graph: mon.graph, monitors: mon, recorder: m.recorder})
+	c := m.add("garbage-collector", 10, &garbageCollector{metadata: meta, graph: mon.graph, monitors: mon, recorder: m.recorder("garbage-collector")})
 	mon.look = c.enqueue
 	m.background = append(m.background, mon.run)
 	return nil

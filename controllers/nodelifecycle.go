@@ -72,7 +72,7 @@ func addNodeLifecycle(m *manager) error {
 	}
 	n := &nodeLifecycle{
 		client: client, nodes: core.Nodes().Lister(), leases: leases.Lister().Leases(corev1.NamespaceNodeLease),
-		pods: core.Pods().Informer().GetIndexer(), recorder: m.recorder, now: time.Now, heartbeats: map[string]heartbeat{},
+		pods: core.Pods().Informer().GetIndexer(), recorder: m.recorder("node-lifecycle"), now: time.Now, heartbeats: map[string]heartbeat{},
 	}
 	c := m.add("node-lifecycle", 4, n)
 	watch(c, core.Nodes().Informer(), requestFor[*corev1.Node])

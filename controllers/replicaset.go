@@ -54,7 +54,7 @@ func addReplicaSet(m *manager) error {
 	}
 	r := &replicaSet{
 		client: client, sets: sets.Lister(), setIndex: sets.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(),
-		writes: newOwnWrites(), recorder: m.recorder, now: time.Now,
+		writes: newOwnWrites(), recorder: m.recorder("replicaset"), now: time.Now,
 	}
 	c := m.add("replicaset", 5, r)
 	watch(c, sets.Informer(), requestFor[*appsv1.ReplicaSet])

@@ -31,7 +31,7 @@ func addTaintEviction(m *manager) error {
 		return err
 	}
 	core := m.shared.Core().V1()
-	t := &taintEviction{client: client, nodes: core.Nodes().Lister(), pods: core.Pods().Lister(), recorder: m.recorder, now: time.Now}
+	t := &taintEviction{client: client, nodes: core.Nodes().Lister(), pods: core.Pods().Lister(), recorder: m.recorder("taint-eviction"), now: time.Now}
 	c := m.add("taint-eviction", 4, t)
 	watchUpdates(c, core.Pods().Informer(), requestFor[*corev1.Pod], func(before, after *corev1.Pod) bool {
 		return before.Spec.NodeName != after.Spec.NodeName || !equality.Semantic.DeepEqual(before.Spec.Tolerations, after.Spec.Tolerations)

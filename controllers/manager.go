@@ -1,0 +1,119 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+)
+
+// manager holds what reconcilers share: the informers (one watch per resource however many reconcilers look at it), the
+// event broadcaster, and the controllers themselves.
+type manager struct {
+	config Config
+	shared informers.SharedInformerFactory
+	// nodeLeases sees only the namespace of node heartbeats, rootCAs only the ConfigMaps named kube-root-ca.crt: whole
+	// caches of leases and ConfigMaps would cost memory for nothing.
+	nodeLeases, rootCAs informers.SharedInformerFactory
+
+	broadcaster record.EventBroadcaster
+	controllers []*controller
+	// background are the loops that are not reconcilers: each runs until its context ends.
+	background []func(context.Context)
+}
+
+func newManager(config Config) (*manager, error) {
+	m := &manager{config: config}
+	client, err := m.client("informers")
+	if err != nil {
+		return nil, err
+	}
+	slim := informers.WithTransform(dropManagedFields)
+	m.shared = informers.NewSharedInformerFactoryWithOptions(client, 0, slim)
+	m.nodeLeases = informers.NewSharedInformerFactoryWithOptions(client, 0, slim, informers.WithNamespace(corev1.NamespaceNodeLease))
+	m.rootCAs = informers.NewSharedInformerFactoryWithOptions(client, 0, slim, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", rootCAName).String()
+	}))
+	events, err := m.client("events")
+	if err != nil {
+		return nil, err
+	}
+	m.broadcaster = record.NewBroadcaster()
+	m.broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: events.CoreV1().Events("")})
+	return m, m.addAll()
+}
+
+// client returns a typed client whose user agent names its user, so that `kontiki store log` and managedFields show which
+// reconciler wrote something. There is no client-side rate limit: the number of workers bounds the load.
+func (m *manager) client(name string) (kubernetes.Interface, error) {
+	client, err := kubernetes.NewForConfig(m.restConfig(name))
+	if err != nil {
+		return nil, fmt.Errorf("controllers: client of %s: %w", name, err)
+	}
+	return client, nil
+}
+
+// recorder writes events whose source is the named reconciler.
+func (m *manager) recorder(name string) record.EventRecorder {
+	return m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: name + "-controller"})
+}
+
+func (m *manager) restConfig(name string) *rest.Config {
+	config := rest.CopyConfig(m.config.REST)
+	config.UserAgent = name + "-controller/kontiki"
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.QPS = -1
+	return config
+}
+
+// add registers a reconciler. Its event handlers are attached before the informers start.
+func (m *manager) add(name string, workers int, r Reconciler) *controller {
+	c := newController(name, workers, r, m.config.Log)
+	m.controllers = append(m.controllers, c)
+	return c
+}
+
+// run blocks until ctx ends and the last worker has stopped. Workers start when all caches are filled.
+func (m *manager) run(ctx context.Context) error {
+	defer m.broadcaster.Shutdown()
+	factories := []informers.SharedInformerFactory{m.shared, m.nodeLeases, m.rootCAs}
+	for _, factory := range factories {
+		factory.Start(ctx.Done())
+		defer factory.Shutdown()
+	}
+	for _, factory := range factories {
+		factory.WaitForCacheSync(ctx.Done())
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	m.config.Log.Info("controllers started", "count", len(m.controllers))
+	var running sync.WaitGroup
+	for _, c := range m.controllers {
+		running.Go(func() { c.run(ctx) })
+	}
+	for _, loop := range m.background {
+		running.Go(func() { loop(ctx) })
+	}
+	running.Wait()
+	return nil
+}
+
+// dropManagedFields keeps caches small: no reconciler reads them, and they are often half of an object.
+func dropManagedFields(obj any) (any, error) {
+	if accessor, ok := obj.(metav1.Object); ok {
+		accessor.SetManagedFields(nil)
+	}
+	return obj, nil
+}
