@@ -160,7 +160,7 @@ func validateDeploymentStatus(d *appsv1.Deployment) field.ErrorList {
 
 func noMoreThan(status *field.Path, replicas int32, parts map[string]int32) field.ErrorList {
 	var faults field.ErrorList
-	for name, n := range parts {
+	for name, n := range inOrder(parts) {
 		if n > replicas {
 			faults = append(faults, field.Invalid(status.Child(name), n, "cannot be greater than status.replicas"))
 		}

@@ -160,5 +160,5 @@ func amount(q *resource.Quantity) string {
 	if q == nil {
 		return unknown
 	}
-	return q.String()
+	return quantityText(*q)
 }

@@ -117,9 +117,9 @@ func validateJobSpec(path *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	if policy := spec.Template.Spec.RestartPolicy; policy != corev1.RestartPolicyOnFailure && policy != corev1.RestartPolicyNever {
 		faults = append(faults, field.Required(path.Child("template", "spec", "restartPolicy"), `valid values: "OnFailure", "Never"`))
 	}
-	for name, n := range map[string]*int32{
+	for name, n := range inOrder(map[string]*int32{
 		"parallelism": spec.Parallelism, "completions": spec.Completions, "backoffLimit": spec.BackoffLimit, "ttlSecondsAfterFinished": spec.TTLSecondsAfterFinished,
-	} {
+	}) {
 		if n != nil {
 			faults = append(faults, notNegative(path.Child(name), *n)...)
 		}
@@ -229,7 +229,7 @@ func cronJobs() *Resource {
 func validateCronJob(c *batchv1.CronJob) field.ErrorList {
 	faults := required(specPath.Child("schedule"), c.Spec.Schedule)
 	faults = append(faults, oneOf(specPath.Child("concurrencyPolicy"), c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent)...)
-	for name, n := range map[string]*int32{"successfulJobsHistoryLimit": c.Spec.SuccessfulJobsHistoryLimit, "failedJobsHistoryLimit": c.Spec.FailedJobsHistoryLimit} {
+	for name, n := range inOrder(map[string]*int32{"successfulJobsHistoryLimit": c.Spec.SuccessfulJobsHistoryLimit, "failedJobsHistoryLimit": c.Spec.FailedJobsHistoryLimit}) {
 		faults = append(faults, notNegative(specPath.Child(name), *n)...)
 	}
 	if s := c.Spec.StartingDeadlineSeconds; s != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
@@ -63,6 +64,10 @@ func orElse(text, def string) string {
 	}
 	return text
 }
+
+// quantityText takes a copy, because Quantity.String remembers its result in the quantity: rows are
+// made of objects that many readers share.
+func quantityText(q resource.Quantity) string { return q.String() }
 
 // firstThree joins the first three of list and counts the rest.
 func firstThree(list []string, empty string) string {

@@ -49,10 +49,10 @@ func (r containerRules) init(path *field.Path, containers []corev1.Container) fi
 				continue
 			}
 		}
-		for child, set := range map[string]bool{
+		for child, set := range inOrder(map[string]bool{
 			"lifecycle": c.Lifecycle != nil, "livenessProbe": c.LivenessProbe != nil,
 			"readinessProbe": c.ReadinessProbe != nil, "startupProbe": c.StartupProbe != nil,
-		} {
+		}) {
 			if set {
 				faults = append(faults, field.Forbidden(at.Child(child), "may not be set for init containers without restartPolicy=Always"))
 			}
@@ -76,11 +76,11 @@ func (r containerRules) ephemeral(path *field.Path, containers []corev1.Ephemera
 		if e.TargetContainerName != "" && !targets[e.TargetContainerName] {
 			faults = append(faults, field.NotFound(at.Child("targetContainerName"), e.TargetContainerName))
 		}
-		for child, set := range map[string]bool{
+		for child, set := range inOrder(map[string]bool{
 			"ports": len(c.Ports) > 0, "lifecycle": c.Lifecycle != nil, "livenessProbe": c.LivenessProbe != nil,
 			"readinessProbe": c.ReadinessProbe != nil, "startupProbe": c.StartupProbe != nil,
 			"resources": len(c.Resources.Limits)+len(c.Resources.Requests)+len(c.Resources.Claims) > 0,
-		} {
+		}) {
 			if set {
 				faults = append(faults, field.Forbidden(at.Child(child), "cannot be set for an Ephemeral Container"))
 			}

@@ -57,7 +57,7 @@ func resourceQuotas() *Resource {
 	r.ShortNames = []string{"quota"}
 	r.Strategy = Strategy{NoGeneration: true, ReturnDeleted: true, Validate: validator(func(q *corev1.ResourceQuota) field.ErrorList {
 		var faults field.ErrorList
-		for name, quantity := range q.Spec.Hard {
+		for name, quantity := range inOrder(q.Spec.Hard) {
 			path := specPath.Child("hard").Key(string(name))
 			faults = append(faults, qualifiedName(path, string(name))...)
 			if quantity.Sign() < 0 {

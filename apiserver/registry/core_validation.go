@@ -137,8 +137,8 @@ func validateNode(n *corev1.Node) field.ErrorList {
 			faults = append(faults, field.Invalid(specPath.Child("podCIDRs").Index(i), cidr, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"))
 		}
 	}
-	for list, amounts := range map[string]corev1.ResourceList{"capacity": n.Status.Capacity, "allocatable": n.Status.Allocatable} {
-		for name, quantity := range amounts {
+	for list, amounts := range inOrder(map[string]corev1.ResourceList{"capacity": n.Status.Capacity, "allocatable": n.Status.Allocatable}) {
+		for name, quantity := range inOrder(amounts) {
 			if quantity.Sign() < 0 {
 				faults = append(faults, field.Invalid(field.NewPath("status", list, string(name)), quantity.String(), "must be greater than or equal to 0"))
 			}
@@ -186,7 +186,7 @@ func validateEndpoints(e *corev1.Endpoints) field.ErrorList {
 		if len(s.Addresses)+len(s.NotReadyAddresses) == 0 {
 			faults = append(faults, field.Required(at, "must specify `addresses` or `notReadyAddresses`"))
 		}
-		for child, list := range map[string][]corev1.EndpointAddress{"addresses": s.Addresses, "notReadyAddresses": s.NotReadyAddresses} {
+		for child, list := range inOrder(map[string][]corev1.EndpointAddress{"addresses": s.Addresses, "notReadyAddresses": s.NotReadyAddresses}) {
 			for j, a := range list {
 				faults = append(faults, endpointIP(at.Child(child).Index(j).Child("ip"), a.IP)...)
 			}

@@ -77,10 +77,10 @@ func validateNewEvent(e *eventsv1.Event) field.ErrorList {
 			faults = append(faults, field.Required(field.NewPath("series", "lastObservedTime"), ""))
 		}
 	}
-	for name, set := range map[string]bool{
+	for name, set := range inOrder(map[string]bool{
 		"firstTimestamp": !e.DeprecatedFirstTimestamp.IsZero(), "lastTimestamp": !e.DeprecatedLastTimestamp.IsZero(),
 		"count": e.DeprecatedCount != 0, "source": e.DeprecatedSource != corev1.EventSource{},
-	} {
+	}) {
 		if set {
 			faults = append(faults, field.Invalid(field.NewPath(name), "", "needs to be unset"))
 		}

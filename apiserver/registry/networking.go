@@ -224,7 +224,7 @@ func policyPeers(path *field.Path, peers []networkingv1.NetworkPolicyPeer) field
 	var faults field.ErrorList
 	for i, peer := range peers {
 		at := path.Index(i)
-		for child, s := range map[string]*metav1.LabelSelector{"podSelector": peer.PodSelector, "namespaceSelector": peer.NamespaceSelector} {
+		for child, s := range inOrder(map[string]*metav1.LabelSelector{"podSelector": peer.PodSelector, "namespaceSelector": peer.NamespaceSelector}) {
 			faults = append(faults, metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, at.Child(child))...)
 		}
 		selects := peer.PodSelector != nil || peer.NamespaceSelector != nil

@@ -61,9 +61,9 @@ func validatePodSpec(path *field.Path, s *corev1.PodSpec) field.ErrorList {
 // validatePodNames judges the names of other things that a pod spec mentions.
 func validatePodNames(path *field.Path, s *corev1.PodSpec) field.ErrorList {
 	var faults field.ErrorList
-	for child, name := range map[string]string{
+	for child, name := range inOrder(map[string]string{
 		"serviceAccountName": s.ServiceAccountName, "nodeName": s.NodeName, "priorityClassName": s.PriorityClassName,
-	} {
+	}) {
 		if name != "" {
 			faults = append(faults, invalid(path.Child(child), name, apivalidation.NameIsDNSSubdomain(name, false))...)
 		}

@@ -34,7 +34,7 @@ func validateBudget(b *policyv1.PodDisruptionBudget) field.ErrorList {
 	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
 		faults = append(faults, field.Invalid(specPath, *spec, "minAvailable and maxUnavailable cannot be both set"))
 	}
-	for child, v := range map[string]*intstr.IntOrString{"minAvailable": spec.MinAvailable, "maxUnavailable": spec.MaxUnavailable} {
+	for child, v := range inOrder(map[string]*intstr.IntOrString{"minAvailable": spec.MinAvailable, "maxUnavailable": spec.MaxUnavailable}) {
 		if v != nil {
 			faults = append(faults, share(specPath.Child(child), v)...)
 			faults = append(faults, atMostAll(specPath.Child(child), v)...)

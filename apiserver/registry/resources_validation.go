@@ -13,10 +13,10 @@ import (
 func validateResources(path *field.Path, r *corev1.ResourceRequirements) field.ErrorList {
 	var faults field.ErrorList
 	limits, requests := path.Child("limits"), path.Child("requests")
-	for name, quantity := range r.Limits {
+	for name, quantity := range inOrder(r.Limits) {
 		faults = append(faults, resourceAmount(limits.Key(string(name)), name, quantity)...)
 	}
-	for name, quantity := range r.Requests {
+	for name, quantity := range inOrder(r.Requests) {
 		faults = append(faults, resourceAmount(requests.Key(string(name)), name, quantity)...)
 		limit, limited := r.Limits[name]
 		switch {

@@ -40,9 +40,9 @@ func (a serviceAllocator) validate(s *corev1.Service) field.ErrorList {
 
 func validateExternalName(spec *corev1.ServiceSpec) field.ErrorList {
 	var faults field.ErrorList
-	for child, set := range map[string]bool{
+	for child, set := range inOrder(map[string]bool{
 		"clusterIPs": len(spec.ClusterIPs) > 0, "ipFamilies": len(spec.IPFamilies) > 0, "ipFamilyPolicy": spec.IPFamilyPolicy != nil,
-	} {
+	}) {
 		if set {
 			faults = append(faults, field.Forbidden(specPath.Child(child), "may not be set for ExternalName services"))
 		}
@@ -138,11 +138,11 @@ func validateLoadBalancer(spec *corev1.ServiceSpec) field.ErrorList {
 	var faults field.ErrorList
 	ranges := specPath.Child("LoadBalancerSourceRanges") // Kubernetes' own spelling
 	if spec.Type != corev1.ServiceTypeLoadBalancer {
-		for child, set := range map[string]bool{
+		for child, set := range inOrder(map[string]bool{
 			"LoadBalancerSourceRanges":      len(spec.LoadBalancerSourceRanges) > 0,
 			"allocateLoadBalancerNodePorts": spec.AllocateLoadBalancerNodePorts != nil,
 			"loadBalancerClass":             spec.LoadBalancerClass != nil,
-		} {
+		}) {
 			if set {
 				faults = append(faults, field.Forbidden(specPath.Child(child), "may only be used when `type` is 'LoadBalancer'"))
 			}

@@ -134,7 +134,7 @@ func csiStorageCapacities() *Resource {
 	r.Row = cells(func(c *storagev1.CSIStorageCapacity, _ time.Time) []any {
 		capacity := unset
 		if c.Capacity != nil {
-			capacity = c.Capacity.String()
+			capacity = quantityText(*c.Capacity)
 		}
 		return []any{c.Name, c.StorageClassName, capacity}
 	})

@@ -1,6 +1,11 @@
 package registry
 
 import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -87,6 +92,17 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 // pathSegment allows any name that fits into a URL.
 func pathSegment(name string, prefix bool) []string {
 	return path.ValidatePathSegmentName(name, prefix)
+}
+
+// inOrder yields the entries of m by key, so that a client that tries again reads the same message.
+func inOrder[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
 }
 
 // names finds duplicates in a list of names.
