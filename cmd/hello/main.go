@@ -32,7 +32,7 @@ func helpers() map[string]helper {
 		"echo":     {"echo WORD…                    print the words", echo},
 		"env":      {"env                           print the environment, sorted", printEnv},
 		"id":       {"id                            print uid, gid, groups and host name", printID},
-		"lines":    {"lines COUNT [SIZE [RATE]]     print COUNT lines of SIZE bytes, RATE a second (0: at once)", printLines},
+		"lines":    {"lines COUNT [SIZE [RATE [CODE]]]  print COUNT lines of SIZE bytes, RATE a second (0: at once), end with CODE", printLines},
 		"partial":  {"partial TEXT [DURATION]       print TEXT without a newline, then sleep", partial},
 		"sha256":   {"sha256                        hash standard input", hashInput},
 		"upper":    {"upper                         copy standard input to output in capitals, line by line", upper},

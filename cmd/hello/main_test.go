@@ -51,6 +51,7 @@ func TestHelpers(t *testing.T) {
 		{args: "sleep 1ms"},
 		{args: "lines 2", output: "line 0 \nline 1 \n"},
 		{args: "lines 1 10", output: "line 0 xx\n"},
+		{args: "lines 2 0 1000 3", output: "line 0 \nline 1 \n", code: 3},
 		{args: "partial abc", output: "abc"},
 		{args: "sha256", input: "abc", output: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"},
 		{args: "upper", input: "a\nb\n", output: "A\nB\n"},

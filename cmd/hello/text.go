@@ -40,7 +40,7 @@ func printID(context.Context, []string) error {
 
 // printLines prints numbered lines, so that a reader notices one that is missing or twice there.
 func printLines(ctx context.Context, args []string) error {
-	numbers := []int{0, 0, 0} // count, size, rate
+	numbers := []int{0, 0, 0, 0} // count, size, rate, exit code
 	if len(args) < 1 || len(args) > len(numbers) {
 		return wrongUsage("lines")
 	}
@@ -51,7 +51,7 @@ func printLines(ctx context.Context, args []string) error {
 		}
 		numbers[i] = n
 	}
-	count, size, rate := numbers[0], numbers[1], numbers[2]
+	count, size, rate, code := numbers[0], numbers[1], numbers[2], numbers[3]
 	out := bufio.NewWriter(os.Stdout)
 	for i := range count {
 		line := fmt.Sprintf("line %d ", i)
@@ -67,7 +67,10 @@ func printLines(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	return out.Flush()
+	if err := out.Flush(); err != nil || code == 0 {
+		return err
+	}
+	return exitCode(code)
 }
 
 func partial(ctx context.Context, args []string) error {
