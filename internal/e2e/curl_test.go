@@ -149,7 +149,7 @@ spec:
   - name: c
     image: kontiki.local/hello:latest
     imagePullPolicy: IfNotPresent
-    command: [/hello, print, --count=100, --rate=100, --then-exit=1]
+    command: [/hello, lines, "101", "0", "100", "1"] # 101 lines in a second, then exit code 1
 `
 		k.okInput(t, n, pod, "-n", ns, "apply", "-f", "-")
 		follow := start(t, k, n, "-n", ns, "logs", "-f", "--pod-running-timeout=30s", "p")
@@ -163,6 +163,6 @@ spec:
 		previous := strings.Fields(k.ok(t, n, "-n", ns, "logs", "p", "--previous"))
 		require.NotEmpty(t, previous)
 		require.Len(t, strings.Split(strings.TrimSpace(k.ok(t, n, "-n", ns, "logs", "p", "--previous", "--tail=7")), "\n"), 7)
-		follow.waitFor(t, `100`, 30*time.Second)
+		follow.waitFor(t, `line 100`, 30*time.Second)
 	})
 }

@@ -67,7 +67,7 @@ func TestWatchFromKubectl(t *testing.T) {
 		ns := namespace(t, n)
 		watch := start(t, k, n, "-n", ns, "get", "pods", "-w", "--output-watch-events")
 		k.okInput(t, n, deployment("w", 1), "-n", ns, "apply", "-f", "-")
-		watch.waitFor(t, `(?m)^ADDED +w-\S+ +0/1 +Pending`, 30*time.Second)
+		watch.waitFor(t, `(?m)^ADDED +w-\S+ +0/1 +(?:Pending|ContainerCreating)`, 30*time.Second)
 		watch.waitFor(t, `(?m)^MODIFIED +w-\S+ +1/1 +Running`, 30*time.Second)
 		k.ok(t, n, "-n", ns, "delete", "deployment", "w")
 		watch.waitFor(t, `(?m)^MODIFIED +w-\S+ +1/1 +Terminating`, 30*time.Second)
