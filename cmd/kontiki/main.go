@@ -31,13 +31,11 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "kontiki:", err)
-	var code exitCode
-	var wrong usageError
-	switch {
-	case errors.As(err, &code):
+	if code := exitCode(0); errors.As(err, &code) { // whoever ended so has said why
 		os.Exit(int(code))
-	case errors.As(err, &wrong):
+	}
+	fmt.Fprintln(os.Stderr, "kontiki:", err)
+	if wrong := (usageError{}); errors.As(err, &wrong) {
 		os.Exit(2)
 	}
 	os.Exit(1)

@@ -69,7 +69,7 @@ func (h *agentHost) startAgent(client func(*pki.KeyPair) *rest.Config) error {
 		Listen:        listener,
 		NoMounts:      o.runtime == "simulated",
 		ClusterDomain: h.options.network.clusterDomain,
-		Log:           h.log.With("component", "agent"),
+		Log:           h.log,
 	})
 	if err != nil {
 		listener.Close()
