@@ -2,12 +2,15 @@ package nodeagent
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/gorilla/mux"
-	"k8s.io/apimachinery/pkg/util/proxy"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kontiki/nodeagent/podstate"
@@ -96,10 +99,14 @@ func (a *Agent) runningInstance(w http.ResponseWriter, r *http.Request) *podstat
 	return in
 }
 
-// pass connects the client with the runtime's streaming server.
+// dialTimeout bounds the connection to the runtime's streaming server, which is on this machine.
+const dialTimeout = 5 * time.Second
+
+// pass sends the client's request to the runtime's streaming server and joins the two connections: the answer, and all that
+// comes after it, goes through as it is.
 func pass(w http.ResponseWriter, r *http.Request, address string, err error) {
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, plainError(err), http.StatusInternalServerError)
 		return
 	}
 	location, err := url.Parse(address)
@@ -107,13 +114,32 @@ func pass(w http.ResponseWriter, r *http.Request, address string, err error) {
 		http.Error(w, fmt.Sprintf("streaming URL of the runtime: %v", err), http.StatusInternalServerError)
 		return
 	}
-	proxy.NewUpgradeAwareHandler(location, nil, false, true, refusal{}).ServeHTTP(w, r)
+	runtime, err := net.DialTimeout("tcp", location.Host, dialTimeout)
+	if err != nil {
+		http.Error(w, fmt.Sprintf("streaming server of the runtime: %v", err), http.StatusInternalServerError)
+		return
+	}
+	defer runtime.Close()
+	out := r.Clone(r.Context())
+	out.URL, out.Host = location, location.Host
+	if err := out.Write(runtime); err != nil {
+		http.Error(w, fmt.Sprintf("streaming server of the runtime: %v", err), http.StatusInternalServerError)
+		return
+	}
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer client.Close()
+	join(client, buffered.Reader, runtime)
 }
 
-// refusal answers when the runtime's streaming server cannot be reached.
-type refusal struct{}
-
-// Error implements proxy.ErrorResponder.
-func (refusal) Error(w http.ResponseWriter, _ *http.Request, err error) {
-	http.Error(w, err.Error(), http.StatusInternalServerError)
+// join copies both ways until one side ends, then closes both. What the client sends is read from clientReader.
+func join(client net.Conn, clientReader io.Reader, runtime net.Conn) {
+	var wg sync.WaitGroup
+	shut := func() { client.Close(); runtime.Close() }
+	wg.Go(func() { defer shut(); _, _ = io.Copy(runtime, clientReader) }) // either end may go at any time
+	wg.Go(func() { defer shut(); _, _ = io.Copy(client, runtime) })
+	wg.Wait()
 }

@@ -34,10 +34,10 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, state *podstate.Sta
 	if err := os.MkdirAll(filepath.Join(w.a.logDir(pod), filepath.Dir(config.LogPath)), 0o755); err != nil {
 		return w.refused(pod, c, "CreateContainerError", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sandboxTimeout)
+	callCtx, cancel := context.WithTimeout(ctx, sandboxTimeout)
 	defer cancel()
 	sandbox := state.Sandbox()
-	created, err := w.a.cri.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
+	created, err := w.a.cri.CreateContainer(callCtx, &runtimeapi.CreateContainerRequest{
 		PodSandboxId: sandbox.GetId(), Config: config,
 		SandboxConfig: w.sandboxConfig(pod, sandbox.GetMetadata().GetAttempt()),
 	})
@@ -46,7 +46,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, state *podstate.Sta
 	}
 	w.a.event(pod, c, corev1.EventTypeNormal, "Created", "Created container: "+c.Name)
 	w.usedImage(c.Name)
-	if _, err := w.a.cri.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
+	if _, err := w.a.cri.StartContainer(callCtx, &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
 		return w.refused(pod, c, "RunContainerError", err)
 	}
 	w.a.event(pod, c, corev1.EventTypeNormal, "Started", "Started container "+c.Name)

@@ -88,16 +88,33 @@ func (p *Proxy) portForward(w http.ResponseWriter, r *http.Request, pod *corev1.
 	return p.passThrough(w, r, location)
 }
 
-// passThrough has the agent answer the upgrade itself, and joins the two connections.
+// passThrough sends the client's request to the agent and joins the two connections: the agent's answer, and all that comes
+// after it, goes through as it is.
 func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, location *url.URL) error {
 	if !httpstream.IsUpgradeRequest(r) {
 		return apierrors.NewBadRequest("Upgrade request required")
 	}
-	caught := &catcher{}
-	handler := proxy.NewUpgradeAwareHandler(location, p.agent, false, true, caught)
-	handler.UseLocationHost = true
-	handler.ServeHTTP(w, withoutCredentials(r))
-	return caught.err
+	agent, err := proxy.DialURL(r.Context(), location, p.agent)
+	if err != nil {
+		return errDialing(err)
+	}
+	defer agent.Close()
+	out := withoutCredentials(r)
+	out.URL, out.Host = location, location.Host
+	if err := out.Write(agent); err != nil {
+		return errDialing(err)
+	}
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	defer client.Close()
+	join(&bufferedConn{client, buffered.Reader}, agent)
+	return nil
+}
+
+func errDialing(err error) error {
+	return apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err))
 }
 
 // withoutCredentials is the request without what the client proved its identity with: agents and pods are not to have it.
@@ -114,6 +131,6 @@ type catcher struct{ err error }
 func (c *catcher) Error(_ http.ResponseWriter, _ *http.Request, err error) {
 	c.err = err
 	if apierrors.ReasonForError(err) == "" {
-		c.err = apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err))
+		c.err = errDialing(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,52 +18,59 @@ import (
 	clientspdy "k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
 	"k8s.io/streaming/pkg/httpstream/spdy"
-	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-// Bounds of a translated connection: how long it may be silent, how long its final status may take to be sent, and how
-// often the agent is pinged (a SPDY connection of which nothing is heard is closed by middleboxes).
-const (
-	idleTimeout   = 4 * time.Hour
-	statusTimeout = 10 * time.Second
-	pingPeriod    = 5 * time.Second
-)
+// pingPeriod keeps the connection to the agent from looking dead to what is between.
+const pingPeriod = 5 * time.Second
 
-// translate speaks the WebSocket protocol v5.channel.k8s.io with the client and SPDY with the agent. The exit status
-// comes back on the error channel.
+// translate speaks the WebSocket protocol v5.channel.k8s.io with the client and SPDY with the agent. How the command
+// ended goes to the client on the status channel.
 func (p *Proxy) translate(w http.ResponseWriter, r *http.Request, location *url.URL, wanted streams) error {
 	executor, err := p.executor(location)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	channels, conn, err := openChannels(w, r, wanted)
+	client, err := openChannels(w, r)
 	if err != nil {
 		p.log.Debug("WebSocket could not be opened", "err", err) // the library has answered
 		return nil
 	}
-	defer conn.Close()
 	ctx, cancel := context.WithCancel(r.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer client.close()
 	defer cancel()
-	options := remotecommand.StreamOptions{Tty: wanted.tty}
-	if wanted.stdin {
-		options.Stdin = channels[constants.StreamStdIn]
-	}
-	if wanted.stdout {
-		options.Stdout = channels[constants.StreamStdOut]
-	}
-	if wanted.stderr {
-		options.Stderr = channels[constants.StreamStdErr]
-	}
-	if wanted.tty {
-		options.TerminalSizeQueue = resizes(ctx, channels[constants.StreamResize])
-	}
-	data, err := json.Marshal(outcome(executor.StreamWithContext(ctx, options)))
+	wg.Go(func() { defer cancel(); client.receive() }) // a client that goes away ends the command's streams
+	data, err := json.Marshal(outcome(executor.StreamWithContext(ctx, options(ctx, &wg, client, wanted))))
 	if err != nil {
 		return nil
 	}
-	conn.SetWriteDeadline(statusTimeout)
-	_, _ = channels[constants.StreamErr].Write(data) // a client that has left needs no status
+	_, _ = client.writer(constants.StreamErr).Write(data) // a client that has left needs no status
 	return nil
+}
+
+// options connects the channels with the streams of the command.
+func options(ctx context.Context, wg *sync.WaitGroup, client *channels, wanted streams) remotecommand.StreamOptions {
+	o := remotecommand.StreamOptions{Tty: wanted.tty}
+	if wanted.stdin {
+		o.Stdin = client.reader(constants.StreamStdIn)
+	} else {
+		client.ignore(constants.StreamStdIn)
+	}
+	if wanted.stdout {
+		o.Stdout = client.writer(constants.StreamStdOut)
+	}
+	if wanted.stderr {
+		o.Stderr = client.writer(constants.StreamStdErr)
+	}
+	if !wanted.tty {
+		client.ignore(constants.StreamResize)
+		return o
+	}
+	q := sizes{ctx, make(chan remotecommand.TerminalSize)}
+	wg.Go(func() { q.read(client.reader(constants.StreamResize)) })
+	o.TerminalSizeQueue = q
+	return o
 }
 
 // executor runs commands on the agent over SPDY.
@@ -74,80 +82,36 @@ func (p *Proxy) executor(location *url.URL) (remotecommand.Executor, error) {
 	return remotecommand.NewSPDYExecutorRejectRedirects(rt, clientspdy.NewUpgraderForStreaming(rt), http.MethodPost, location)
 }
 
-// openChannels accepts the client's WebSocket, and writes an empty message so that the client knows.
-func openChannels(w http.ResponseWriter, r *http.Request, wanted streams) ([]io.ReadWriteCloser, *wsstream.Conn, error) {
-	kind := func(on bool, t wsstream.ChannelType) wsstream.ChannelType {
-		if on {
-			return t
-		}
-		return wsstream.IgnoreChannel
-	}
-	types := []wsstream.ChannelType{
-		constants.StreamStdIn:  kind(wanted.stdin, wsstream.ReadChannel),
-		constants.StreamStdOut: kind(wanted.stdout, wsstream.WriteChannel),
-		constants.StreamStdErr: kind(wanted.stderr, wsstream.WriteChannel),
-		constants.StreamErr:    wsstream.WriteChannel,
-		constants.StreamResize: wsstream.ReadChannel,
-	}
-	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{
-		constants.StreamProtocolV5Name: {Binary: true, Channels: types},
-	})
-	conn.SetIdleTimeout(idleTimeout)
-	_, channels, err := conn.Open(w, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	first := constants.StreamErr
-	switch {
-	case wanted.stdout:
-		first = constants.StreamStdOut
-	case wanted.stderr:
-		first = constants.StreamStdErr
-	}
-	if _, err := channels[first].Write([]byte{}); err != nil {
-		conn.Close()
-		return nil, nil, err
-	}
-	return channels, conn, nil
-}
-
-// sizes is a remotecommand.TerminalSizeQueue.
+// sizes is a remotecommand.TerminalSizeQueue, fed by the client's terminal size channel.
 type sizes struct {
-	ctx context.Context // of the request: the queue ends with it
+	ctx context.Context // of the command: the queue ends with it
 	ch  chan remotecommand.TerminalSize
 }
 
 // Next implements remotecommand.TerminalSizeQueue.
 func (s sizes) Next() *remotecommand.TerminalSize {
 	select {
-	case size, ok := <-s.ch:
-		if ok {
-			return &size
-		}
+	case size := <-s.ch:
+		return &size
 	case <-s.ctx.Done():
+		return nil
 	}
-	return nil
 }
 
-// resizes reads the client's terminal sizes. Its goroutine ends with the channel, which the WebSocket's end closes.
-func resizes(ctx context.Context, channel io.Reader) sizes {
-	q := sizes{ctx, make(chan remotecommand.TerminalSize)}
-	go func() {
-		defer close(q.ch)
-		decoder := json.NewDecoder(channel)
-		for {
-			var size remotecommand.TerminalSize
-			if decoder.Decode(&size) != nil {
-				return
-			}
-			select {
-			case q.ch <- size:
-			case <-ctx.Done():
-				return
-			}
+// read queues sizes until the channel or the command ends.
+func (s sizes) read(channel io.Reader) {
+	decoder := json.NewDecoder(channel)
+	for {
+		var size remotecommand.TerminalSize
+		if decoder.Decode(&size) != nil {
+			return
 		}
-	}()
-	return q
+		select {
+		case s.ch <- size:
+		case <-s.ctx.Done():
+			return
+		}
+	}
 }
 
 // outcome is the status that ends a command: success, an exit code, or what went wrong.

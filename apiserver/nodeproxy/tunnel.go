@@ -3,7 +3,6 @@ package nodeproxy
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -62,7 +61,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, location *url.URL
 func (p *Proxy) upgradeAgent(r *http.Request, location *url.URL, protocols []string) (net.Conn, string, error) {
 	conn, err := proxy.DialURL(r.Context(), location, p.agent)
 	if err != nil {
-		return nil, "", apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err))
+		return nil, "", errDialing(err)
 	}
 	resp, reader, err := requestUpgrade(r, conn, location, protocols)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,16 +69,21 @@ func (s *sandbox) namespaces() pinnedNamespaces {
 
 func (s *sandbox) netNS() string { return s.namespaces().path("net") }
 
+// maxHostname is Kubernetes' limit (a DNS label), one below the kernel's.
+const maxHostname = 63
+
+// hostname is the one that was asked for, else the beginning of the pod's name.
 func (s *sandbox) hostname() string {
-	if h := s.config.GetHostname(); h != "" && !s.hostNetwork() {
-		return h
-	}
 	if s.hostNetwork() {
 		if h, err := os.Hostname(); err == nil {
 			return h
 		}
 	}
-	return s.config.GetMetadata().GetName()
+	if h := s.config.GetHostname(); h != "" {
+		return h
+	}
+	name := s.config.GetMetadata().GetName()
+	return strings.TrimRight(name[:min(len(name), maxHostname)], "-.")
 }
 
 // cgroupParent is the pod's cgroup: the one that the caller named, or our own.
