@@ -22,17 +22,17 @@ var errLost = errors.New("raftstore: connection to the leader lost")
 
 // forwarder sends requests to other members, over one connection for each.
 type forwarder struct {
-	mux     *mux
-	dialing chan struct{} // room for one: who is in it may dial (not a mutex: waiting for it ends with a context)
+	mux *mux
 
-	mu     sync.Mutex // guards conns and closed; comes before forwardConn.mu
+	mu     sync.Mutex // guards everything below; comes before forwardConn.mu
 	conns  map[string]*forwardConn
+	dials  map[string]chan struct{} // room for one: who is in it may dial the address
 	closed bool
 	group  sync.WaitGroup
 }
 
 func newForwarder(m *mux) *forwarder {
-	return &forwarder{mux: m, dialing: make(chan struct{}, 1), conns: map[string]*forwardConn{}}
+	return &forwarder{mux: m, conns: map[string]*forwardConn{}, dials: map[string]chan struct{}{}}
 }
 
 func (f *forwarder) close() {
@@ -65,13 +65,22 @@ func (f *forwarder) propose(ctx context.Context, address string, data []byte) (m
 
 // readIndex asks the member at address for a read index.
 func (f *forwarder) readIndex(ctx context.Context, address string) (uint64, error) {
-	body, err := f.call(ctx, address, frameReadIndex, nil)
+	return f.number(ctx, address, frameReadIndex)
+}
+
+// term asks the member at address for its term.
+func (f *forwarder) term(ctx context.Context, address string) (uint64, error) {
+	return f.number(ctx, address, frameTerm)
+}
+
+func (f *forwarder) number(ctx context.Context, address string, kind byte) (uint64, error) {
+	body, err := f.call(ctx, address, kind, nil)
 	if err != nil {
 		return 0, err
 	}
 	d := decoder{b: body}
-	index := d.uvarint()
-	return index, d.end()
+	n := d.uvarint()
+	return n, d.end()
 }
 
 // call sends a request and waits for its answer.
@@ -104,9 +113,10 @@ func (f *forwarder) conn(ctx context.Context, address string) (*forwardConn, err
 	if c := f.existing(address); c != nil {
 		return c, nil
 	}
+	dialing := f.dialing(address) // not a mutex: waiting for it ends with the context
 	select {
-	case f.dialing <- struct{}{}:
-		defer func() { <-f.dialing }()
+	case dialing <- struct{}{}:
+		defer func() { <-dialing }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -118,6 +128,15 @@ func (f *forwarder) conn(ctx context.Context, address string) (*forwardConn, err
 		return nil, err
 	}
 	return f.adopt(address, conn)
+}
+
+func (f *forwarder) dialing(address string) chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dials[address] == nil {
+		f.dials[address] = make(chan struct{}, 1)
+	}
+	return f.dials[address]
 }
 
 func (f *forwarder) existing(address string) *forwardConn {

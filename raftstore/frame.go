@@ -10,7 +10,7 @@ import (
 	"kontiki/mvcc"
 )
 
-// Members forward requests to the leader over one connection each way. It carries frames; a request
+// Members forward requests to the leader, and a leader asks members, over one connection each way. It carries frames; a request
 // has a number of the sender's choice, its answer has the same, and answers come in any order.
 //
 //	 0        4                12     13
@@ -30,6 +30,8 @@ const (
 	frameResult    = 3 // an encoded result
 	frameIndex     = 4 // a uvarint
 	frameError     = 5 // code byte, text
+	frameTerm      = 6 // no body; answered by frameTermIs
+	frameTermIs    = 7 // a uvarint
 )
 
 const (

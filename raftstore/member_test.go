@@ -59,5 +59,4 @@ func TestSingleMember(t *testing.T) {
 	st, err := m.Status()
 	require.NoError(t, err)
 	require.Equal(t, "Leader", st.Role)
-	t.Logf("%+v", st)
 }

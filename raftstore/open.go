@@ -73,9 +73,10 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 		return err
 	}
 	m.proposer = newProposer(m.raft)
-	m.readIndex = newReadIndex(m.raft, m.store)
+	m.proposer.start()
 	m.forwarder = newForwarder(m.mux)
-	srv.proposer, srv.readIndex = m.proposer, m.readIndex
+	m.readIndex = newReadIndex(m.raft, m.store, &quorum{m.raft, m.raftID(), m.forwarder})
+	srv.raft, srv.proposer, srv.readIndex = m.raft, m.proposer, m.readIndex
 	return nil
 }
 

@@ -59,16 +59,18 @@ type flight struct {
 }
 
 func newProposer(r *raft.Raft) *proposer {
-	p := &proposer{
+	return &proposer{
 		raft:     r,
 		queue:    make(chan *proposal, maxQueue),
 		inFlight: make(chan flight, maxInFlight),
 		slots:    make(chan struct{}, maxInFlight),
 		stop:     make(chan struct{}),
 	}
+}
+
+func (p *proposer) start() {
 	p.group.Go(p.pack)
 	p.group.Go(p.settle)
-	return p
 }
 
 // close ends the proposer. Proposals that raft has are waited for, others get ErrClosed.

@@ -2,7 +2,6 @@ package raftstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -16,15 +15,16 @@ import (
 //
 // The leader acknowledges a write after applying it, so what it has applied covers every write that it
 // acknowledged itself. Those of earlier leaders are in its log; a barrier, once per term, makes sure
-// that they are applied. And that no other leader acknowledged anything meanwhile is what a round of
-// heartbeats shows. So, in this order: barrier, note what is applied, confirm leadership. One round
-// serves all reads that wait when it begins.
+// that they are applied. And that no later leader has acknowledged anything is what a majority says
+// whose terms are no higher than the leader's (quorum.go). So, in this order: barrier, note what is
+// applied, ask the majority. One round serves all reads that wait when it begins.
 type readIndex struct {
-	raft  *raft.Raft
-	store *mvcc.Store
-	queue chan readWaiter // bounded; a caller waits, with its context, while it is full
-	stop  chan struct{}
-	group sync.WaitGroup
+	raft   *raft.Raft
+	store  *mvcc.Store
+	quorum *quorum
+	queue  chan readWaiter // bounded; a caller waits, with its context, while it is full
+	stop   chan struct{}
+	group  sync.WaitGroup
 
 	barrierTerm uint64 // the term whose barrier was done; only the goroutine uses it
 }
@@ -36,8 +36,8 @@ type readAnswer struct {
 	err   error
 }
 
-func newReadIndex(r *raft.Raft, store *mvcc.Store) *readIndex {
-	x := &readIndex{raft: r, store: store, queue: make(chan readWaiter, maxQueue), stop: make(chan struct{})}
+func newReadIndex(r *raft.Raft, store *mvcc.Store, q *quorum) *readIndex {
+	x := &readIndex{raft: r, store: store, quorum: q, queue: make(chan readWaiter, maxQueue), stop: make(chan struct{})}
 	x.group.Go(x.run)
 	return x
 }
@@ -95,26 +95,16 @@ func (x *readIndex) gather(first readWaiter) []readWaiter {
 }
 
 func (x *readIndex) confirm() (uint64, error) {
+	term := x.raft.CurrentTerm()
 	if x.raft.State() != raft.Leader {
 		return 0, ErrNotLeader
 	}
-	if term := x.raft.CurrentTerm(); term != x.barrierTerm {
+	if term != x.barrierTerm {
 		if err := x.raft.Barrier(0).Error(); err != nil {
-			return 0, readError(err)
+			return 0, fmt.Errorf("%w: %w", ErrNotLeader, err)
 		}
 		x.barrierTerm = term
 	}
 	index := x.store.Applied()
-	if err := x.raft.VerifyLeader().Error(); err != nil {
-		return 0, readError(err)
-	}
-	return index, nil
-}
-
-// readError: a read that fails because of leadership changed nothing, and can be asked again elsewhere.
-func readError(err error) error {
-	if errors.Is(err, raft.ErrRaftShutdown) {
-		return fmt.Errorf("%w: %w", ErrClosed, err)
-	}
-	return fmt.Errorf("%w: %w", ErrNotLeader, err)
+	return index, x.quorum.confirm(term)
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // maxServed bounds the requests of one connection that are worked on; beyond it the connection is not
@@ -15,6 +17,7 @@ const maxServed = 1024
 // server answers the requests that other members forward. It answers for this member alone: if that
 // does not lead, the answer is ErrNotLeader, and the asker looks again for who does.
 type server struct {
+	raft      *raft.Raft
 	proposer  *proposer
 	readIndex *readIndex
 	timeout   time.Duration
@@ -75,6 +78,9 @@ func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err e
 		index, err := s.readIndex.get(ctx)
 		e.uvarint(index)
 		return frameIndex, e.b, err
+	case frameTerm:
+		e.uvarint(s.raft.CurrentTerm())
+		return frameTermIs, e.b, nil
 	default:
 		return 0, nil, ErrFormat
 	}
