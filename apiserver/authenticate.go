@@ -1,10 +1,12 @@
 package apiserver
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // User is who makes a request.
@@ -30,7 +32,8 @@ func (u User) in(group string) bool { return slices.Contains(u.Groups, group) }
 // the user and its organizations are the groups, as in Kubernetes. Without one the user is
 // anonymous, whom the authorizer lets see health and version and nothing else.
 //
-// Not yet: service account tokens, bootstrap tokens, the front-proxy CA.
+// Not yet: service account tokens, bootstrap tokens, the front-proxy CA, impersonation. Whoever asks to
+// be somebody else is refused, since answering as themselves could show or do too much.
 func (s *Server) withAuthentication(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		user, err := authenticate(r)
@@ -38,6 +41,9 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 			return err
 		}
 		factsOf(r.Context()).user = user
+		if as := r.Header.Get("Impersonate-User"); as != "" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, as, errors.New("impersonation is not available"))
+		}
 		next.ServeHTTP(w, r)
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -222,8 +223,11 @@ func cascadeFinalizers(present []string, options *metav1.DeleteOptions) []string
 // deletePageSize is how many objects deletecollection reads at a time.
 const deletePageSize = 500
 
+// deleteWorkers is how many objects a deletecollection deletes at the same time.
+const deleteWorkers = 16
+
 // serveDeleteCollection is DELETE on a collection: every object that the selectors see is deleted as
-// if it had been named, and the answer lists them. It stops at the first error.
+// if it had been named, and the answer lists them. It stops soon after the first error.
 func (s *Server) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t *target) error {
 	f, err := negotiate(r, "list", t.binary())
 	if err != nil {
@@ -250,10 +254,8 @@ func (s *Server) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t
 		if err != nil {
 			return t.storeError(err, "")
 		}
-		for _, obj := range page.Items {
-			if err := s.deleteListed(r.Context(), t, obj, options); err != nil {
-				return err
-			}
+		if err := s.deletePage(r.Context(), t, page.Items, options); err != nil {
+			return err
 		}
 		deleted.Items, deleted.Revision = append(deleted.Items, page.Items...), page.Revision
 		if page.Continue == "" || list.Limit > 0 {
@@ -261,6 +263,17 @@ func (s *Server) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t
 		}
 		query.Continue, query.ResourceVersion, query.ResourceVersionMatch = page.Continue, "", ""
 	}
+}
+
+// deletePage deletes several at a time: each waits for its own raft entry to be on disk, and entries that wait together are
+// written together.
+func (s *Server) deletePage(ctx context.Context, t *target, page []*watch.Object, options *metav1.DeleteOptions) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(deleteWorkers)
+	for _, obj := range page {
+		group.Go(func() error { return s.deleteListed(ctx, t, obj, options) })
+	}
+	return group.Wait()
 }
 
 // deleteListed deletes one of a collection. Somebody else may have done so since the list.

@@ -45,9 +45,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	if err := authorizeTarget(r.Context(), t); err != nil {
 		return err
 	}
-	ctx := raftstore.WithOrigin(r.Context(), raftstore.Origin{
-		User: facts.user.Name, UserAgent: r.UserAgent(), RequestID: facts.id,
-	})
+	ctx := raftstore.WithOrigin(r.Context(), origin(facts, r))
 	if facts.longRunning {
 		defer s.inFlight.stay()()
 		return s.handlerOf(t)(w, r.WithContext(ctx), t)
@@ -57,9 +55,13 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout(r))
+	timeout := t.timeout(r)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
+	// A body that dribbles in ends with the request's time. Where there is no deadline to set there
+	// is no connection either (tests).
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 	r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBodyBytes)
 	return s.handlerOf(t)(w, r, t)
 }
@@ -171,17 +173,27 @@ func (s *Server) handlerOf(t *target) verbHandler {
 	}[t.verb]
 }
 
-// Limits on how long a request may take; a watch or a stream to a node has none.
+// maxUserAgentLength bounds what a client may make us store with every write.
+const maxUserAgentLength = 256
+
+// origin is what the raft entry of a write says about who asked.
+func origin(facts *requestFacts, r *http.Request) raftstore.Origin {
+	agent := r.UserAgent()
+	return raftstore.Origin{User: facts.user.Name, UserAgent: agent[:min(len(agent), maxUserAgentLength)], RequestID: facts.id}
+}
+
+// Limits on how long a request may take, as in Kubernetes; a watch or a stream to a node has none.
 const (
-	maxRequestTime  = 60 * time.Second
-	maxMutatingTime = 34 * time.Second
+	maxRequestTime = 60 * time.Second
+	maxWriteTime   = 34 * time.Second // of one object
 )
 
-// requestTimeout is the server's bound, or the client's "timeout" parameter if that is shorter.
-func requestTimeout(r *http.Request) time.Duration {
-	bound := maxMutatingTime
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		bound = maxRequestTime
+// timeout is the server's bound, or the client's "timeout" parameter if that is shorter.
+func (t *target) timeout(r *http.Request) time.Duration {
+	bound := maxRequestTime
+	switch t.verb {
+	case "create", "update", "patch", "delete":
+		bound = maxWriteTime
 	}
 	if asked, err := time.ParseDuration(r.URL.Query().Get("timeout")); err == nil && asked > 0 {
 		return min(asked, bound)

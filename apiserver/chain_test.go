@@ -1,0 +1,99 @@
+package apiserver
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bare is a server with a chain and no store: enough for what stands before the handlers.
+func bare() *Server {
+	m := newMetrics()
+	return &Server{log: slog.New(slog.DiscardHandler), metrics: m, inFlight: newInFlight(m)}
+}
+
+func TestPanicIsOneRequestsAffair(t *testing.T) {
+	s := bare()
+	h := chain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/panic":
+			panic("oh")
+		case "/late":
+			w.WriteHeader(http.StatusOK)
+			panic("too late for a status")
+		}
+	}), s.entry()...)
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return w
+	}
+	failed := get("/panic")
+	require.Equal(t, http.StatusInternalServerError, failed.Code)
+	require.Contains(t, failed.Body.String(), `"reason":"InternalError"`)
+	require.NotEmpty(t, failed.Header().Get(auditIDHeader))
+	require.PanicsWithValue(t, http.ErrAbortHandler, func() { get("/late") }, "net/http cuts the connection")
+	require.Equal(t, http.StatusOK, get("/fine").Code)
+}
+
+func TestInFlightLimit(t *testing.T) {
+	s := bare()
+	write := httptest.NewRequest("POST", "/", nil)
+	var leave []func()
+	for range maxWritesInFlight {
+		one, err := s.inFlight.enter(write)
+		require.NoError(t, err)
+		leave = append(leave, one)
+	}
+	_, err := s.inFlight.enter(write)
+	status := statusOf(err)
+	require.Equal(t, int32(http.StatusTooManyRequests), status.Code)
+	require.Equal(t, int32(1), status.Details.RetryAfterSeconds)
+	read, err := s.inFlight.enter(httptest.NewRequest("GET", "/", nil))
+	require.NoError(t, err, "reads have a limit of their own")
+	read()
+	leave[0]()
+	_, err = s.inFlight.enter(write)
+	require.NoError(t, err)
+}
+
+func TestWarnings(t *testing.T) {
+	list := &warnings{seen: map[string]bool{}}
+	ctx := withFacts(t.Context(), &requestFacts{warnings: list})
+	warn(ctx, "one", "one", "", strings.Repeat("é", 1000), `with "quotes"`)
+	header := http.Header{}
+	sendWarnings(ctx, header)
+	require.Equal(t, []string{`299 - "one"`, `299 - "` + strings.Repeat("é", maxWarningRunes) + `"`, `299 - "with \"quotes\""`}, header.Values("Warning"))
+	for i := range 10_000 {
+		warn(ctx, strings.Repeat("x", i%200))
+	}
+	require.LessOrEqual(t, list.bytes, maxWarningBytes)
+	require.LessOrEqual(t, len(list.texts), maxWarningsPerBody)
+}
+
+func TestManagerName(t *testing.T) {
+	require.Equal(t, "asked", managerName("asked", "kubectl/v1"))
+	require.Equal(t, "kubectl", managerName("", "kubectl/v1.37.2 (linux/amd64)"))
+	require.Equal(t, "ab", managerName("", "a\x00b"))
+	require.Len(t, managerName("", strings.Repeat("é", 1000)), 128)
+}
+
+// FuzzRequest is about the first stage that reads what an unknown client sends.
+func FuzzRequest(f *testing.F) {
+	h := chain(handlerFunc(func(http.ResponseWriter, *http.Request) error { return errNotFoundPath() }), bare().entry()...)
+	f.Add("GET", "/api/v1", "application/json", "x", "id")
+	f.Fuzz(func(t *testing.T, method, path, accept, authorization, id string) {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Method, r.URL.Path = method, path
+		r.Header.Set("Accept", accept)
+		r.Header.Set("Authorization", authorization)
+		r.Header.Set(auditIDHeader, id)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Contains(t, []int{http.StatusNotFound, http.StatusUnauthorized}, w.Code)
+	})
+}
