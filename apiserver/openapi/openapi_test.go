@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/openapi3"
 	"k8s.io/client-go/rest"
+	"k8s.io/kube-openapi/pkg/util/proto/validation"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	explain "k8s.io/kubectl/pkg/explain/v2"
 	openapiutil "k8s.io/kubectl/pkg/util/openapi"
@@ -109,6 +111,37 @@ func TestMergeMarkers(t *testing.T) {
 	require.Equal(t, "atomic", selector.Extensions["x-kubernetes-map-type"])
 	data := property("Secret", "data")
 	require.Equal(t, "byte", data.AdditionalProperties.Schema.Format)
+}
+
+// Objects as a real server returned them (AP-44's recording) fit the v2 schemas by the validation
+// that kubectl up to 1.32 runs itself; a typo does not.
+func TestClientSideValidation(t *testing.T) {
+	_, client := serveAll(t)
+	doc, err := client.OpenAPISchema()
+	require.NoError(t, err)
+	resources, err := openapiutil.NewOpenAPIData(doc)
+	require.NoError(t, err)
+	recorded, err := os.ReadFile("../registry/testdata/ap44.json")
+	require.NoError(t, err)
+	var objects map[string]map[string]any
+	require.NoError(t, json.Unmarshal(recorded, &objects))
+	for name, obj := range objects {
+		if spec, ok := obj["spec"].(map[string]any); ok { // the recording replaced what differs per run
+			delete(spec, "clusterIPs")
+			if ports, ok := spec["ports"].([]any); ok {
+				delete(ports[0].(map[string]any), "nodePort")
+			}
+		}
+		gvk := schema.FromAPIVersionAndKind(obj["apiVersion"].(string), obj["kind"].(string))
+		model := resources.LookupResource(gvk)
+		require.NotNil(t, model, name)
+		require.Empty(t, validation.ValidateModel(obj, model, gvk.Kind), name)
+	}
+	pod := objects["Pod"]
+	pod["spec"].(map[string]any)["contaners"] = 1
+	faults := validation.ValidateModel(pod, resources.LookupResource(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}), "Pod")
+	require.Len(t, faults, 1)
+	require.ErrorContains(t, faults[0], `unknown field "contaners"`)
 }
 
 func fetch(t *testing.T, url string, header map[string]string) (*http.Response, []byte) {

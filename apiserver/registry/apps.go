@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,7 @@ func deployments() *Resource {
 		PrepareForUpdate: updatePreparer(countDeploymentAnnotations),
 		Validate:         validator(validateDeployment),
 		ValidateUpdate:   updateValidator(validateDeploymentUpdate),
+		Warnings:         warner(templateSpec, func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 	}
 	r.Subresources = []Subresource{
 		scale(scaledDeployment),
@@ -62,6 +64,7 @@ func replicaSets() *Resource {
 		Default:        defaulter(defaultReplicaSet),
 		Validate:       validator(validateReplicaSet),
 		ValidateUpdate: updateValidator(validateReplicaSetUpdate),
+		Warnings:       warner(templateSpec, func(rs *appsv1.ReplicaSet) *corev1.PodSpec { return &rs.Spec.Template.Spec }),
 	}
 	r.Subresources = []Subresource{
 		scale(scaledReplicaSet),

@@ -23,6 +23,7 @@ func statefulSets() *Resource {
 		Default:        defaulter(defaultStatefulSet),
 		Validate:       validator(validateStatefulSet),
 		ValidateUpdate: updateValidator(validateStatefulSetUpdate),
+		Warnings:       warner(templateSpec, func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
 	}
 	r.Subresources = []Subresource{
 		scale(func(obj runtime.Object) scaled {
@@ -94,6 +95,7 @@ func daemonSets() *Resource {
 		PrepareForCreate: preparer(func(d *appsv1.DaemonSet) { setTemplateGeneration(d, 1) }),
 		PrepareForUpdate: updatePreparer(countTemplates),
 		Validate:         validator(validateDaemonSet),
+		Warnings:         warner(templateSpec, func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 		ValidateUpdate: updateValidator(func(d, old *appsv1.DaemonSet) field.ErrorList {
 			return immutable(specPath.Child("selector"), d.Spec.Selector, old.Spec.Selector)
 		}),

@@ -30,6 +30,7 @@ func jobs() *Resource {
 		PrepareForCreate: preparer(selectByUID),
 		Validate:         validator(validateJob),
 		ValidateUpdate:   updateValidator(validateJobUpdate),
+		Warnings:         warner(templateSpec, func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
 	}
 	r.Subresources = []Subresource{unjudged(statusOf(r, func(j, old *batchv1.Job) { j.Spec = old.Spec }))}
 	r.Fields = fieldSet(func(j *batchv1.Job) fields.Set {

@@ -19,6 +19,7 @@ func pods() *Resource {
 		PrepareForCreate: preparer(preparePod),
 		Validate:         validator(validatePod),
 		ValidateUpdate:   updateValidator(validatePodUpdate),
+		Warnings:         warner(specPath, func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
 		GracePeriod:      podGracePeriod,
 		ReturnDeleted:    true,
 	}

@@ -59,6 +59,21 @@ func TestTolerationsOfNewPods(t *testing.T) {
 	require.Len(t, all.Spec.Tolerations, 1, "a pod that tolerates everything already stays for ever")
 }
 
+func TestWarnings(t *testing.T) {
+	table := Builtin(Options{})
+	warnings := func(r *Resource, body string) []string {
+		return r.Strategy.Warnings(context.Background(), decoded(t, table, r.GroupVersionResource, body))
+	}
+	const twice = `,"env":[{"name":"A"},{"name":"A"}],"ports":[{"containerPort":80},{"containerPort":80,"protocol":"UDP"},{"containerPort":80}]`
+	require.Equal(t, []string{
+		`spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`,
+		"spec.containers[0].ports[2]: duplicate port definition with spec.containers[0].ports[0]",
+	}, warnings(table.Lookup(core("pods")), podWith(twice, "")))
+	require.Empty(t, warnings(table.Lookup(core("pods")), podWith("", "")))
+	require.Equal(t, []string{"spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"},
+		warnings(table.Lookup(apps("deployments")), `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":-1}}}}`))
+}
+
 func TestGracePeriod(t *testing.T) {
 	on := corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", TerminationGracePeriodSeconds: new(int64(7))}}
 	ended := on

@@ -14,7 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var specPath = field.NewPath("spec")
+var (
+	specPath     = field.NewPath("spec")
+	templateSpec = field.NewPath("spec", "template", "spec") // of a workload
+)
 
 // validatePod judges a pod by itself, on create and on update.
 func validatePod(p *corev1.Pod) field.ErrorList {

@@ -59,6 +59,9 @@ func readAll(t *testing.T, ctx context.Context, r *Resource, obj, old runtime.Ob
 	if s.ValidateUpdate != nil {
 		s.ValidateUpdate(ctx, obj, old)
 	}
+	if s.Warnings != nil {
+		s.Warnings(ctx, obj)
+	}
 	if s.GracePeriod != nil {
 		s.GracePeriod(obj, nil)
 	}
