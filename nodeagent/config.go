@@ -38,6 +38,9 @@ type Config struct {
 	MaxPods      int // default 110
 	// NoMounts is for nodes that may not mount: a memory emptyDir is then an ordinary directory.
 	NoMounts bool
+	// StatusOnly is for a runtime whose containers do nothing (package simulated): running ones are taken for healthy
+	// without a probe, and lifecycle hooks for done.
+	StatusOnly bool
 	// Version is the Node's kubeletVersion. Default Version.
 	Version string
 	// Log files are rotated at LogMaxBytes (default 10 MiB), LogMaxFiles are kept (default 5).

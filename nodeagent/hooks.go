@@ -62,6 +62,8 @@ func (w *worker) postStart(ctx context.Context, pod *corev1.Pod, c *corev1.Conta
 // runHook runs one lifecycle handler.
 func (w *worker) runHook(ctx context.Context, pod *corev1.Pod, c *corev1.Container, id string, h *corev1.LifecycleHandler) error {
 	switch {
+	case w.a.cfg.StatusOnly:
+		return nil
 	case h.Exec != nil:
 		timeout := 24 * time.Hour
 		if end, ok := ctx.Deadline(); ok {

@@ -162,6 +162,9 @@ func (w *worker) facts(pod *corev1.Pod, state *podstate.State) podspec.Facts {
 
 // syncProbes gives every running container of the pod its probes. Those whose postStart hook still runs wait.
 func (w *worker) syncProbes(ctx context.Context, pod *corev1.Pod, state *podstate.State) {
+	if w.a.cfg.StatusOnly {
+		return
+	}
 	var running []probe.Instance
 	ips := append(state.PodIPs(pod, w.a.hostIPs()), "")
 	add := func(list []corev1.Container, known []corev1.ContainerStatus) {

@@ -68,6 +68,7 @@ func (h *agentHost) startAgent(client func(*pki.KeyPair) *rest.Config) error {
 		ServingTLS:    h.pki.AgentServing(serving),
 		Listen:        listener,
 		NoMounts:      o.runtime == "simulated",
+		StatusOnly:    o.runtime == "simulated",
 		ClusterDomain: h.options.network.clusterDomain,
 		Log:           h.log,
 	})
