@@ -110,12 +110,3 @@ func (l *changelog) trim(keep, most int, needed uint64) {
 	clear(l.changes[:drop]) // the array lives on; what it points to must not
 	l.changes = l.changes[drop:]
 }
-
-// sweep lets go of what can be computed again. (The new state is in the tree, or in a later change.)
-func (c *change) sweep() {
-	for _, o := range []*Object{c.previous, c.last.Load()} {
-		if o != nil {
-			o.sweep()
-		}
-	}
-}

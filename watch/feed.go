@@ -3,53 +3,12 @@ package watch
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"kontiki/mvcc"
 )
-
-// Config says how a Feed and its caches behave. The zero value is usable.
-type Config struct {
-	Log *slog.Logger // nil discards
-
-	// BookmarkPeriod is how often a watcher that asked for bookmarks gets one; 0 means a minute, as
-	// in Kubernetes.
-	BookmarkPeriod time.Duration
-	// SweepPeriod is how often decoded objects and encodings that nobody used since the last sweep
-	// are dropped; 0 means a minute.
-	SweepPeriod time.Duration
-	// RetryPeriod is the pause before the feed turns to a failed source again; 0 means 200 ms.
-	RetryPeriod time.Duration
-	// KeepChanges is how many recent changes a cache keeps for watchers to start from; 0 means 1,024.
-	KeepChanges int
-	// MaxChanges is how many it keeps while a slow watcher still needs them; 0 means 16 times KeepChanges.
-	MaxChanges int
-}
-
-func (c Config) withDefaults() Config {
-	orDuration(&c.BookmarkPeriod, time.Minute)
-	orDuration(&c.SweepPeriod, time.Minute)
-	orDuration(&c.RetryPeriod, 200*time.Millisecond)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.KeepChanges == 0 {
-		c.KeepChanges = 1024
-	}
-	if c.MaxChanges == 0 {
-		c.MaxChanges = 16 * c.KeepChanges
-	}
-	return c
-}
-
-func orDuration(d *time.Duration, otherwise time.Duration) {
-	if *d == 0 {
-		*d = otherwise
-	}
-}
 
 // errStreamEnded: the source closed a watch without saying why.
 var errStreamEnded = errors.New("watch: the source ended the stream")
@@ -137,12 +96,17 @@ func (f *Feed) reached(revision int64) (<-chan struct{}, bool) {
 
 // run follows the source, again and again, until ctx ends.
 func (f *Feed) run(ctx context.Context) {
+	told := "" // the last reason logged: an outage is not worth a line for each attempt
 	for ctx.Err() == nil {
+		revision := f.Revision()
 		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		f.config.Log.Warn("watch feed interrupted", "revision", f.Revision(), "error", err)
+		if err.Error() != told || f.Revision() != revision {
+			told = err.Error()
+			f.config.Log.Warn("watch feed interrupted", "revision", f.Revision(), "error", err)
+		}
 		select {
 		case <-time.After(f.config.RetryPeriod):
 		case <-ctx.Done():
@@ -280,30 +244,4 @@ func (f *Feed) leave(c *Cache) {
 		}
 	}
 	f.caches[c.prefix] = others
-}
-
-// sweepEvery lets every cache drop what nobody uses, once a period.
-func (f *Feed) sweepEvery(ctx context.Context, period time.Duration) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		for _, c := range f.joined() {
-			c.sweep()
-		}
-	}
-}
-
-func (f *Feed) joined() []*Cache {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var all []*Cache
-	for _, caches := range f.caches {
-		all = append(all, caches...)
-	}
-	return all
 }

@@ -149,13 +149,3 @@ func (o *Object) Attributes() (labels.Set, fields.Set, error) {
 func (o *Object) At(revision int64) *Object {
 	return NewObject(o.Key, o.value, revision, o.CreateRevision, o.codec)
 }
-
-// sweep drops what can be computed again if nobody has used the object since the last sweep.
-func (o *Object) sweep() {
-	if o.used.Swap(false) {
-		return
-	}
-	o.mu.Lock()
-	o.memo = memo{}
-	o.mu.Unlock()
-}
