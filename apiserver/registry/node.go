@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // nodes. A node brings its status along when it registers.
@@ -25,9 +27,7 @@ func nodes(options Options) *Resource {
 		Validate:           validator(validateNode),
 		ValidateUpdate:     updateValidator(validateNodeUpdate),
 		Claims:             func(obj runtime.Object) []string { return podCIDRClaims(obj.(*corev1.Node)) },
-	}
-	if options.ClusterCIDR.IsValid() {
-		r.Strategy.Allocate = allocatePodCIDR(options.ClusterCIDR)
+		Allocate:           podCIDRs{options.ClusterCIDR}.allocate,
 	}
 	r.Subresources = []Subresource{
 		connectTo("proxy", "NodeProxyOptions", "create", "delete", "get", "patch", "update"),
@@ -40,46 +40,72 @@ func nodes(options Options) *Resource {
 	return r
 }
 
-// defaultNode: what a node does not set aside is allocatable.
+// defaultNode: what a node does not set aside is allocatable; podCIDR is the first of podCIDRs.
 func defaultNode(n *corev1.Node) {
 	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
 	}
+	switch {
+	case n.Spec.PodCIDR == "" && len(n.Spec.PodCIDRs) > 0:
+		n.Spec.PodCIDR = n.Spec.PodCIDRs[0]
+	case n.Spec.PodCIDR != "" && len(n.Spec.PodCIDRs) == 0:
+		n.Spec.PodCIDRs = []string{n.Spec.PodCIDR}
+	}
 }
 
 func podCIDRClaims(n *corev1.Node) []string {
-	cidrs := n.Spec.PodCIDRs
-	if len(cidrs) == 0 && n.Spec.PodCIDR != "" {
-		cidrs = []string{n.Spec.PodCIDR}
-	}
 	var claims []string
-	for _, cidr := range cidrs {
+	for _, cidr := range n.Spec.PodCIDRs {
 		claims = append(claims, podCIDRClaim(cidr))
 	}
 	return claims
 }
 
-func podCIDRClaim(cidr string) string { return "/kontiki/claims/podcidr/" + cidr }
+// podCIDRClaim is the same for every spelling of a prefix.
+func podCIDRClaim(cidr string) string {
+	if p, err := netip.ParsePrefix(cidr); err == nil {
+		cidr = p.Masked().String()
+	}
+	return "/kontiki/claims/podcidr/" + cidr
+}
 
-// allocatePodCIDR gives a new node that has no pod CIDR the first free piece of cluster. Kubernetes
-// does this in a controller; as a claim in the node's own transaction it cannot race.
-// Not yet: dual stack (one more CIDR of the other family).
-func allocatePodCIDR(cluster netip.Prefix) func(context.Context, runtime.Object, runtime.Object, func(string) bool) error {
+// podCIDRs gives a new node that has no pod CIDR the first free piece of cluster. Kubernetes does
+// this in a controller; as a claim in the node's own transaction it cannot race. An invalid cluster
+// prefix gives none. Not yet: dual stack (one more CIDR of the other family).
+type podCIDRs struct{ cluster netip.Prefix }
+
+func (a podCIDRs) allocate(_ context.Context, obj, old runtime.Object, taken func(string) bool) error {
+	n := obj.(*corev1.Node)
+	switch {
+	case n.Spec.PodCIDR != "":
+		return a.check(n, old, taken)
+	case old != nil || !a.cluster.IsValid():
+		return nil
+	}
 	bits := 24
-	if cluster.Addr().Is6() {
+	if a.cluster.Addr().Is6() {
 		bits = 64
 	}
-	return func(_ context.Context, obj, old runtime.Object, taken func(string) bool) error {
-		n := obj.(*corev1.Node)
-		if old != nil || n.Spec.PodCIDR != "" {
+	for piece := range pieces(a.cluster, bits) {
+		if cidr := piece.String(); !taken(podCIDRClaim(cidr)) {
+			n.Spec.PodCIDR, n.Spec.PodCIDRs = cidr, []string{cidr}
 			return nil
 		}
-		for piece := range pieces(cluster, bits) {
-			if cidr := piece.String(); !taken(podCIDRClaim(cidr)) {
-				n.Spec.PodCIDR, n.Spec.PodCIDRs = cidr, []string{cidr}
-				return nil
-			}
-		}
-		return apierrors.NewInternalError(fmt.Errorf("no free pod CIDR: every /%d of %v is taken", bits, cluster))
 	}
+	return apierrors.NewInternalError(fmt.Errorf("no free pod CIDR: every /%d of %v is taken", bits, a.cluster))
+}
+
+// check refuses a CIDR that the client has chosen and another node holds.
+func (a podCIDRs) check(n *corev1.Node, old runtime.Object, taken func(string) bool) error {
+	var mine []string
+	if old != nil {
+		mine = podCIDRClaims(old.(*corev1.Node))
+	}
+	for _, claim := range podCIDRClaims(n) {
+		if !slices.Contains(mine, claim) && taken(claim) {
+			fault := field.Invalid(specPath.Child("podCIDRs"), n.Spec.PodCIDRs, "provided CIDR is already allocated")
+			return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Node").GroupKind(), n.Name, field.ErrorList{fault})
+		}
+	}
+	return nil
 }

@@ -30,9 +30,17 @@ func TestPodCIDRs(t *testing.T) {
 	require.ErrorContains(t, err, "every /24 of 10.244.0.0/23 is taken")
 
 	own := &corev1.Node{Spec: corev1.NodeSpec{PodCIDR: "10.9.0.0/24"}}
+	r.Strategy.Default(own)
 	require.NoError(t, r.Strategy.Allocate(context.Background(), own, nil, func(string) bool { return false }))
 	require.Equal(t, "10.9.0.0/24", own.Spec.PodCIDR)
 	require.Equal(t, []string{"/kontiki/claims/podcidr/10.9.0.0/24"}, r.Strategy.Claims(own))
+	require.NoError(t, r.Strategy.Allocate(context.Background(), own, own, func(string) bool { return true }), "it is its own")
+	err = r.Strategy.Allocate(context.Background(), own, nil, func(string) bool { return true })
+	require.ErrorContains(t, err, "provided CIDR is already allocated")
+
+	free := &corev1.Node{}
+	require.NoError(t, nodes(Options{}).Strategy.Allocate(context.Background(), free, nil, nil))
+	require.Empty(t, free.Spec.PodCIDR, "no cluster CIDR, no pod CIDR")
 }
 
 func TestPieces(t *testing.T) {

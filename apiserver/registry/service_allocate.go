@@ -42,7 +42,14 @@ func serviceClaims(s *corev1.Service) []string {
 	return claims
 }
 
-func clusterIPClaim(ip string) string        { return "/kontiki/claims/clusterip/" + ip }
+// clusterIPClaim is the same for every spelling of an address.
+func clusterIPClaim(ip string) string {
+	if addr, err := netip.ParseAddr(ip); err == nil {
+		ip = addr.String()
+	}
+	return "/kontiki/claims/clusterip/" + ip
+}
+
 func nodePortClaim(port int32) string        { return "/kontiki/claims/nodeport/" + strconv.Itoa(int(port)) }
 func (a serviceAllocator) first() netip.Addr { return a.ServiceCIDR.Addr().Next() }
 

@@ -91,6 +91,12 @@ func TestChosenAddressesAndPorts(t *testing.T) {
 	require.ErrorContains(t, err, "provided port is not in the valid range. The range of valid ports is 30000-30003")
 }
 
+// One address is one claim, however it is spelled.
+func TestClaimsAreCanonical(t *testing.T) {
+	require.Equal(t, clusterIPClaim("fd00::1"), clusterIPClaim("fd00:0:0::0:1"))
+	require.Equal(t, podCIDRClaim("10.1.2.0/24"), podCIDRClaim("10.1.2.3/24"))
+}
+
 // TCP and UDP of one port share a node port, and one claim.
 func TestProtocolsShareANodePort(t *testing.T) {
 	r, c := smallServices(), claims{}
