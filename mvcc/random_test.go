@@ -381,4 +381,3 @@ func normalKV(kv KeyValue) KeyValue {
 	}
 	return kv
 }
-

@@ -1,0 +1,31 @@
+package mvcc
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+)
+
+// TestFormatOfTheFile pins the bytes that docs/formats/mvcc-file.md shows.
+func TestFormatOfTheFile(t *testing.T) {
+	s := openStore(t, Options{})
+	l := &raftLog{s: s}
+	l.txn(put("a", "1"))
+	l.txn(del("a"))
+	require.NoError(t, s.Sync())
+	require.NoError(t, s.file.db.View(func(tx *bbolt.Tx) error {
+		got := map[string]string{}
+		require.NoError(t, tx.Bucket(historyBucket).ForEach(func(k, v []byte) error {
+			got[hex.EncodeToString(k)] = hex.EncodeToString(v)
+			return nil
+		}))
+		require.Equal(t, map[string]string{
+			"0000000000000002" + "00000000": "00" + "02" + "01" + "00" + "0000" + "01" + "61" + "31",
+			"0000000000000003" + "00000000": "01" + "00" + "00" + "00" + "0200" + "01" + "61",
+		}, got)
+		require.Equal(t, meta{applied: 2, revision: 3}, readMeta(tx))
+		return nil
+	}))
+}
