@@ -106,6 +106,7 @@ func (r containerRules) common(path *field.Path, c *corev1.Container) field.Erro
 	faults = append(faults, r.mounts(path.Child("volumeMounts"), c)...)
 	faults = append(faults, r.devices(path.Child("volumeDevices"), c)...)
 	faults = append(faults, validateResources(path.Child("resources"), &c.Resources)...)
+	faults = append(faults, validateContainerSecurity(path.Child("securityContext"), c.SecurityContext)...)
 	return faults
 }
 

@@ -14,8 +14,7 @@ import (
 // validatePodSpec judges what pods and pod templates share. Containers are in container_validation.go,
 // volumes in volume_validation.go.
 //
-// Not yet: affinity terms, security contexts, dnsConfig limits, sysctls, resource claims, Windows,
-// resources of the pod as a whole (issue 4).
+// Not yet: resource claims, Windows, resources of the pod as a whole (issue 4).
 func validatePodSpec(path *field.Path, s *corev1.PodSpec) field.ErrorList {
 	volumes, faults := validateVolumes(path.Child("volumes"), s.Volumes)
 	c := containerRules{volumes: volumes, grace: s.TerminationGracePeriodSeconds, names: names{}}
@@ -32,6 +31,9 @@ func validatePodSpec(path *field.Path, s *corev1.PodSpec) field.ErrorList {
 	faults = append(faults, metavalidation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector"))...)
 	faults = append(faults, validatePodNames(path, s)...)
 	faults = append(faults, validateTolerations(path.Child("tolerations"), s.Tolerations)...)
+	faults = append(faults, validateAffinityRules(path.Child("affinity"), s.Affinity)...)
+	faults = append(faults, validatePodSecurity(path, s)...)
+	faults = append(faults, validateDNS(path, s)...)
 	faults = append(faults, validateSpread(path.Child("topologySpreadConstraints"), s.TopologySpreadConstraints)...)
 	if d := s.ActiveDeadlineSeconds; d != nil && (*d < 1 || *d > math.MaxInt32) {
 		faults = append(faults, field.Invalid(path.Child("activeDeadlineSeconds"), *d, validation.InclusiveRangeError(1, math.MaxInt32)))

@@ -110,6 +110,22 @@ func TestValidate(t *testing.T) {
 			`spec.tolerations[0].operator: Invalid value: operator must be Exists when ` + "`key`" + ` is empty, which means "match all values and all keys"`,
 			`spec.tolerations[1].effect: Unsupported value: supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
 			"spec.tolerations[1].operator: Invalid value: value must be empty when `operator` is 'Exists'"}},
+		{"node affinity", core("pods"), podWith("", `,"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"In"},{"key":"b","operator":"Near"}]}]},
+			"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":101,"preference":{"matchFields":[{"key":"spec.x","operator":"In","values":["n"]}]}}]}}`), []string{
+			"spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchFields[0].key: Invalid value: not a valid field selector key",
+			"spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: must be in the range 1-100",
+			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].operator: Invalid value: not a valid selector operator"}},
+		{"pod affinity", core("pods"), podWith("", `,"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}}}]}}`), []string{
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Required value: can not be empty"}},
+		{"security", core("pods"), podWith(`,"securityContext":{"runAsUser":-1,"privileged":true,"allowPrivilegeEscalation":false}`, `,"hostPID":true,"shareProcessNamespace":true,"securityContext":{"seccompProfile":{"type":"Localhost"}}`), []string{
+			"spec.containers[0].securityContext.runAsUser: Invalid value: must be between 0 and 2147483647, inclusive",
+			"spec.containers[0].securityContext: Invalid value: cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
+			"spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost",
+			"spec.shareProcessNamespace: Invalid value: ShareProcessNamespace and HostPID cannot both be enabled"}},
+		{"no DNS at all", core("pods"), podWith("", `,"dnsPolicy":"None"`),
+			[]string{"spec.dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"}},
 		{"ephemeral containers come later", core("pods"), podWith("", `,"ephemeralContainers":[{"name":"e","image":"i"}]`),
 			[]string{"spec.ephemeralContainers: Forbidden: cannot be set on create"}},
 		{"host network ports", core("pods"), podWith(`,"ports":[{"containerPort":80,"hostPort":81}]`, `,"hostNetwork":true`),
