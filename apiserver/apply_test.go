@@ -127,3 +127,31 @@ func TestApplyOwnsNoStatus(t *testing.T) {
 	require.False(t, found)
 	require.NotContains(t, made.GetManagedFields()[0].FieldsV1.String(), "f:status")
 }
+
+// TestAP22_EqualPortNumbers: a Service with one number for two protocols keeps both ports.
+func TestAP22_EqualPortNumbers(t *testing.T) {
+	_, c := start(t)
+	const services = "/api/v1/namespaces/default/services"
+	const both = `"ports":[{"name":"t","port":443,"protocol":"TCP"},{"name":"u","port":443,"protocol":"UDP"}]`
+	protocols := func(a answer) []string {
+		t.Helper()
+		list, _, err := unstructured.NestedSlice(a.ok().object().Object, "spec", "ports")
+		require.NoError(t, err)
+		var out []string
+		for _, port := range list {
+			out = append(out, port.(map[string]any)["protocol"].(string))
+		}
+		return out
+	}
+	want := []string{"TCP", "UDP"}
+	require.Equal(t, want, protocols(c.post(services, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{`+both+`}}`)))
+	require.Equal(t, want, protocols(c.patch(services+"/s", strategicPatch, `{"metadata":{"labels":{"a":"b"}}}`)))
+	require.Equal(t, want, protocols(c.patch(services+"/s?fieldManager=m&force=true", applyPatch, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{`+both+`}}`)))
+	// Strategic merge knows ports by number alone, upstream too: what it makes of both is refused
+	// rather than stored with a port lost or doubled.
+	patched := c.patch(services+"/s", strategicPatch, `{"spec":{`+both+`}}`)
+	if patched.code != 200 {
+		patched.fails(422, metav1.StatusReasonInvalid, "spec.ports")
+	}
+	require.Equal(t, want, protocols(c.get(services+"/s")))
+}

@@ -271,7 +271,10 @@ func (s *Server) deletePage(ctx context.Context, t *target, page []*watch.Object
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(deleteWorkers)
 	for _, obj := range page {
-		group.Go(func() error { return s.deleteListed(ctx, t, obj, options) })
+		group.Go(func() (err error) {
+			defer s.recoverInto(&err)
+			return s.deleteListed(ctx, t, obj, options)
+		})
 	}
 	return group.Wait()
 }

@@ -20,6 +20,9 @@ import (
 // ErrNoCertificate is returned by New when Config.TLS cannot serve.
 var ErrNoCertificate = errors.New("apiserver: Config.TLS has no server certificate")
 
+// errPanic stands for a panic whose details are in the log.
+var errPanic = errors.New("panic in a handler")
+
 // optimisticLockMessage is what client-go's users know a lost race by.
 const optimisticLockMessage = "the object has been modified; please apply your changes to the latest version and try again"
 

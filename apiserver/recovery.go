@@ -29,3 +29,12 @@ func (s *Server) withRecovery(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// recoverInto makes a panic in a goroutine of a handler's own an error of that handler: withRecovery
+// sees the request's goroutine alone.
+func (s *Server) recoverInto(err *error) {
+	if cause := recover(); cause != nil {
+		s.log.Error("request panicked", "panic", cause, "stack", string(debug.Stack()))
+		*err = errPanic
+	}
+}
