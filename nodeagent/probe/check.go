@@ -60,7 +60,7 @@ func Check(ctx context.Context, p *corev1.ProbeHandler, t Target, exec Exec) err
 		}
 		return dial(ctx, or(p.TCPSocket.Host, t.PodIP), port)
 	case p.GRPC != nil:
-		return health(ctx, p.GRPC, t)
+		return grpcHealth(ctx, p.GRPC, t)
 	}
 	return errors.New("missing probe handler")
 }
@@ -151,8 +151,8 @@ func HTTPGet(ctx context.Context, g *corev1.HTTPGetAction, t Target) error {
 	return nil
 }
 
-// health asks the standard gRPC health service.
-func health(ctx context.Context, g *corev1.GRPCAction, t Target) error {
+// grpcHealth asks the standard gRPC health service.
+func grpcHealth(ctx context.Context, g *corev1.GRPCAction, t Target) error {
 	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(t.PodIP, strconv.Itoa(int(g.Port))),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent("kube-probe/1.37"))
 	if err != nil {

@@ -66,10 +66,10 @@ func TestCRITest(t *testing.T) {
 
 // pushTestImages makes every image that critest names.
 func pushTestImages(t *testing.T, host, busybox string) {
-	box := busyboxLayer(t, busybox)
+	box := busyboxLayer(t, busybox, "")
 	dir, err := programs()
 	require.NoError(t, err)
-	hello := tarLayer(t, map[string]string{"hello": filepath.Join(dir, "hello")}, nil)
+	web := busyboxLayer(t, busybox, filepath.Join(dir, "hello"))
 	image := func(layer []byte, change func(*v1.Config)) v1.Image {
 		l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer)), nil })
 		require.NoError(t, err)
@@ -93,11 +93,11 @@ func pushTestImages(t *testing.T, host, busybox string) {
 	const staging = "k8s-staging-cri-tools/"
 	for ref, img := range map[string]v1.Image{
 		"e2e-test-images/busybox:1.29-2":           image(box, label("")),
-		"e2e-test-images/nginx:1.14-2":             image(hello, serve(":80")),
-		"e2e-test-images/httpd:2.4.39-4":           image(hello, serve(":80")),
-		"pause:3.9":                                image(hello, label("pause")),
-		staging + "hostnet-nginx-amd64":            image(hello, serve(":12003")),
-		staging + "hostnet-nginx-arm64":            image(hello, serve(":12003")),
+		"e2e-test-images/nginx:1.14-2":             image(web, serve(":80")),
+		"e2e-test-images/httpd:2.4.39-4":           image(web, serve(":80")),
+		"pause:3.9":                                image(box, label("pause")),
+		staging + "hostnet-nginx-amd64":            image(web, serve(":12003")),
+		staging + "hostnet-nginx-arm64":            image(web, serve(":12003")),
 		staging + "test-image-user-uid":            image(box, user("1002")),
 		staging + "test-image-user-username":       image(box, user("www-data")),
 		staging + "test-image-user-uid-group":      image(box, user("1003:1004")),
@@ -119,9 +119,13 @@ func pushTestImages(t *testing.T, host, busybox string) {
 	}
 }
 
-// busyboxLayer is a root file system around busybox and the libraries it needs.
-func busyboxLayer(t *testing.T, busybox string) []byte {
+// busyboxLayer is a root file system around busybox, the libraries it needs and, where its
+// path is given, hello.
+func busyboxLayer(t *testing.T, busybox, hello string) []byte {
 	files := map[string]string{"bin/busybox": busybox}
+	if hello != "" {
+		files["hello"] = hello
+	}
 	libraries, err := exec.Command("ldd", busybox).Output()
 	require.NoError(t, err)
 	for _, word := range strings.Fields(string(libraries)) {
@@ -147,6 +151,8 @@ func tarLayer(t *testing.T, files map[string]string, applets []string) []byte {
 	add(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}, nil)
 	add(&tar.Header{Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/root:/bin/sh\nwww-data:x:33:33:www-data:/var/www:/bin/false\ndefault-user:x:1000:1000::/home:/bin/sh\nnobody:x:65534:65534:::\n"))
 	add(&tar.Header{Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\nwww-data:x:33:\ndefault-user:x:1000:\ngroup-defined-in-image:x:50000:default-user\n"))
+	// Debian's busybox has no pgrep.
+	add(&tar.Header{Name: "bin/pgrep", Mode: 0o755}, []byte("#!/bin/sh\nps -o pid,args | grep -v -e grep -e /proc | grep -w \"$1\"\n"))
 	for in, from := range files {
 		b, err := os.ReadFile(from)
 		require.NoError(t, err)
