@@ -20,8 +20,9 @@ import (
 //	nginx -> ..data/nginx        one link per top-level name
 //
 // An update writes a new version directory and renames a new "..data" link over the old one: a reader
-// that opened the old directory keeps it, and no reader sees a mix (ND-10). After a crash between
-// any two steps the volume is still whole; the next write removes what was left over.
+// that opened the old directory keeps it, and no reader sees a mix (ND-10). The version before the current one stays until
+// the next look, for readers that have just followed the link. After a crash between any two steps the volume is
+// still whole; the next write removes what was left over.
 const (
 	dataLink      = "..data"
 	newDataLink   = "..data_tmp"
@@ -41,8 +42,9 @@ func write(dir string, files payload, group *int64) error {
 		return err
 	}
 	if equal(readPayload(dir), files, group != nil) {
-		return tidy(dir, files)
+		return tidy(dir, files, "")
 	}
+	previous, _ := os.Readlink(filepath.Join(dir, dataLink)) // there is none the first time
 	version, err := writeVersion(dir, files, group)
 	if err != nil {
 		return err
@@ -50,7 +52,7 @@ func write(dir string, files payload, group *int64) error {
 	if err := swap(dir, dataLink, filepath.Base(version)); err != nil {
 		return err
 	}
-	return tidy(dir, files)
+	return tidy(dir, files, previous)
 }
 
 func validPath(path string) bool {
@@ -125,9 +127,10 @@ func swap(dir, link, target string) error {
 	return os.Rename(tmp, filepath.Join(dir, link))
 }
 
-// tidy makes the top-level links, and removes those of files that are gone and old versions.
-func tidy(dir string, files payload) error {
-	want := map[string]bool{dataLink: true}
+// tidy makes the top-level links, and removes those of files that are gone and versions other than the current and the
+// previous one.
+func tidy(dir string, files payload, previous string) error {
+	want := map[string]bool{dataLink: true, previous: true}
 	for path := range files {
 		top, _, _ := strings.Cut(path, "/")
 		want[top] = true
