@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"time"
 
 	"kontiki/mvcc"
 )
@@ -108,3 +109,24 @@ func expired(err error, requested, compacted int64) error {
 	}
 	return err
 }
+
+// Expired makes an *ExpiredError of the ErrCompacted with which the source refused to read at a
+// revision, and passes other errors through. How far the source is compacted it learns from a watch
+// that starts at that revision: it is the one answer that says so.
+func (f *Feed) Expired(ctx context.Context, err error, requested int64) error {
+	if !errors.Is(err, mvcc.ErrCompacted) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, compactedWait)
+	defer cancel()
+	batches := f.source.Watch(ctx, mvcc.WatchRequest{Key: everyKey, StartRevision: requested, PrevKV: true})
+	select {
+	case batch := <-batches:
+		return expired(err, requested, batch.CompactRevision)
+	case <-ctx.Done():
+		return expired(err, requested, 0)
+	}
+}
+
+// compactedWait bounds the wait for a figure that only makes an error message better.
+const compactedWait = 200 * time.Millisecond

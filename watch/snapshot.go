@@ -75,7 +75,7 @@ func (c *Cache) SnapshotAt(ctx context.Context, revision int64, start, end strin
 		tree.ReplaceOrInsert(c.object(kv))
 	})
 	if err != nil {
-		return nil, expired(err, revision, 0)
+		return nil, c.feed.Expired(ctx, err, revision)
 	}
 	return &Snapshot{Revision: revision, tree: tree}, nil
 }

@@ -23,7 +23,7 @@ func (s *Store) List(ctx context.Context, options ListOptions) (*List, error) {
 	start := filter.Start + plan.start
 	snapshot, err := s.snapshot(ctx, plan, start, filter.End)
 	if err != nil {
-		return nil, s.listError(err, plan)
+		return nil, s.listError(ctx, err, plan)
 	}
 	page := pager{filter: filter, limit: options.Limit}
 	page.filter.Start = start
@@ -126,10 +126,10 @@ func (s *Store) newestSnapshot(ctx context.Context, start, end string) (*watch.S
 }
 
 // listError adds to an expired revision what the client can go on with.
-func (s *Store) listError(err error, plan listPlan) error {
+func (s *Store) listError(ctx context.Context, err error, plan listPlan) error {
 	var gone *watch.ExpiredError
 	if !errors.As(err, &gone) {
-		err = s.historyError(err, plan.revision)
+		err = s.historyError(ctx, err, plan.revision)
 		var future *FutureRevisionError
 		if errors.As(err, &future) {
 			return future

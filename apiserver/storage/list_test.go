@@ -113,7 +113,8 @@ func TestAP09_ExpiredPageToken(t *testing.T) {
 		mustCreate(t, s, configMap("c10-new", nil))
 		_, err := s.Delete(t.Context(), "t", "c12", storage.UpdateOptions{}, nil)
 		require.NoError(t, err)
-		e.kv.compactTo(mustList(t, s, storage.ListOptions{}).Revision)
+		compacted := mustList(t, s, storage.ListOptions{}).Revision
+		e.kv.compactTo(compacted)
 
 		// This server's cache can still undo the changes since: complete, and at the same revision.
 		second := mustList(t, s, storage.ListOptions{Selection: selection, Limit: 4, Continue: first.Continue})
@@ -125,6 +126,7 @@ func TestAP09_ExpiredPageToken(t *testing.T) {
 		_, err = s.List(t.Context(), storage.ListOptions{Selection: selection, Limit: 8, Continue: first.Continue})
 		var expired *storage.ExpiredListError
 		require.ErrorAs(t, err, &expired)
+		require.Equal(t, []int64{first.Revision, compacted, compacted}, []int64{expired.Requested, expired.Compacted, expired.Current})
 		fresh := mustList(t, s, storage.ListOptions{Selection: selection, Limit: 8, Continue: expired.Continue})
 		require.Equal(t, []string{"c08", "c09", "c10", "c10-new", "c11", "c13", "c14", "c15"}, names(fresh.Items))
 		rest := mustList(t, s, storage.ListOptions{Selection: selection, Limit: 8, Continue: fresh.Continue})
@@ -204,13 +206,16 @@ func TestGetAtARevision(t *testing.T) {
 		require.Equal(t, first.Object(), got.Object())
 		got, err = get(resourceVersion(first), false)
 		require.NoError(t, err)
+		require.GreaterOrEqual(t, got.Revision, first.Revision)
+		got, err = get(resourceVersion(second), false)
+		require.NoError(t, err)
 		require.Equal(t, second.Revision, got.Revision)
 		_, err = get(fmt.Sprint(second.Revision+1000), false)
 		var future *storage.FutureRevisionError
 		require.ErrorAs(t, err, &future)
 		e.kv.compactTo(second.Revision)
 		_, err = get(resourceVersion(first), true)
-		require.ErrorIs(t, err, watch.ErrExpired)
+		require.Equal(t, &watch.ExpiredError{Requested: first.Revision, Compacted: second.Revision}, err)
 	})
 }
 

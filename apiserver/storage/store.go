@@ -97,7 +97,7 @@ func (s *Store) fallBack(ctx context.Context, why error, read func() (*watch.Obj
 func (s *Store) readAt(ctx context.Context, key string, revision int64) (*watch.Object, error) {
 	result, err := s.kv.Range(ctx, mvcc.RangeRequest{Key: []byte(key), Revision: revision})
 	if err != nil {
-		return nil, s.historyError(err, revision)
+		return nil, s.historyError(ctx, err, revision)
 	}
 	if len(result.KVs) == 0 {
 		return nil, nil
@@ -125,10 +125,10 @@ func (s *Store) await(ctx context.Context, revision int64) error {
 }
 
 // historyError words the store's errors about revisions as those of this package.
-func (s *Store) historyError(err error, revision int64) error {
+func (s *Store) historyError(ctx context.Context, err error, revision int64) error {
 	switch {
 	case errors.Is(err, mvcc.ErrCompacted):
-		return &watch.ExpiredError{Requested: revision}
+		return s.feed.Expired(ctx, err, revision)
 	case errors.Is(err, mvcc.ErrFutureRevision):
 		return &FutureRevisionError{Requested: revision, Current: s.feed.Revision()}
 	}

@@ -47,7 +47,7 @@ func (s *Store) startOfWatch(ctx context.Context, options WatchOptions, start *w
 	}
 	snapshot, err := s.snapshot(ctx, plan, start.Filter.Start, start.Filter.End)
 	if err != nil {
-		return s.listError(err, plan)
+		return s.listError(ctx, err, plan)
 	}
 	start.Revision = snapshot.Revision
 	if initial {

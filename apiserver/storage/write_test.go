@@ -78,6 +78,7 @@ func TestAP12_UpdateThatChangesNothingCostsNoRevision(t *testing.T) {
 	overBoth(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		created := mustCreate(t, s, configMap("a", nil))
+		w := mustWatch(t, s, storage.WatchOptions{ResourceVersion: resourceVersion(created)})
 		for range 5 {
 			result := mustUpdate(t, s, "a", setData("k", "v"))
 			require.False(t, result.Changed)
@@ -88,6 +89,8 @@ func TestAP12_UpdateThatChangesNothingCostsNoRevision(t *testing.T) {
 		revision, err := e.kv.Revision(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, created.Revision, revision)
+		real := mustUpdate(t, s, "a", setData("k", "new")).Object
+		require.Equal(t, []string{"MODIFIED a@" + resourceVersion(real)}, events(t, w, 1))
 	})
 }
 
