@@ -1,5 +1,7 @@
 package mvcc
 
+import "bytes"
+
 // writeTxn runs one transaction. It lives inside Apply, so it has the store to itself.
 //
 // A transaction runs in three steps, so that it changes everything or nothing: choose the branches
@@ -117,7 +119,8 @@ func (t *writeTxn) read(req *RangeRequest) *RangeResult {
 
 func (t *writeTxn) put(req *PutRequest) *PutResult {
 	k := t.s.index.obtain(req.Key)
-	r := &record{kv: KeyValue{Key: k.key, Value: req.Value, Lease: req.Lease}}
+	// The value is copied: who keeps it shall not keep the whole raft entry that it came with.
+	r := &record{kv: KeyValue{Key: k.key, Value: bytes.Clone(req.Value), Lease: req.Lease}}
 	var prev *KeyValue
 	if old, ok := k.at(t.main); ok {
 		r.prev = old.rev

@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,24 @@ func BenchmarkFsync(b *testing.B) {
 	defer log.Close()
 	for b.Loop() {
 		require.NoError(b, log.Set([]byte("k"), []byte(value256)))
+	}
+}
+
+// BenchmarkOpen is the time from Open to ready of a member that was killed with 10,000 entries in its log.
+func BenchmarkOpen(b *testing.B) {
+	m := benchMember(b)
+	for i := range 10_000 {
+		_, err := m.Txn(b.Context(), putTxn(fmt.Sprintf("/bench/%06d", i), value256))
+		require.NoError(b, err)
+	}
+	dir := filepath.Join(b.TempDir(), "copy")
+	copyMember(b, m, dir)
+	for b.Loop() {
+		m := openMember(b, Config{Dir: dir, NodeID: "a"})
+		require.NoError(b, m.WaitReady(b.Context()))
+		b.StopTimer()
+		require.NoError(b, m.Close())
+		b.StartTimer()
 	}
 }
 

@@ -35,8 +35,8 @@ type Config struct {
 	// RequestTimeout bounds how long a request looks for a leader and waits for its answer, if its
 	// context does not end earlier; 5 s by default.
 	RequestTimeout time.Duration
-	// SnapshotEntries is about how many raft entries lie between snapshots, and how many stay in the
-	// log behind one, for members that were away; 10,000 by default.
+	// SnapshotEntries is about how many raft entries lie between snapshots; 10,000 by default. Half as
+	// many stay in the log behind one, for members that were away.
 	SnapshotEntries uint64
 	// Store tunes the mvcc store.
 	Store mvcc.Options
@@ -102,7 +102,7 @@ func (c Config) raftConfig() *raft.Config {
 	rc.BatchApplyCh = true
 	rc.SnapshotInterval = snapshotInterval
 	rc.SnapshotThreshold = c.SnapshotEntries
-	rc.TrailingLogs = c.SnapshotEntries
+	rc.TrailingLogs = c.SnapshotEntries / 2
 	rc.NoSnapshotRestoreOnStart = true
 	rc.NoLegacyTelemetry = true
 	rc.Logger = raftLogger(c.Log)

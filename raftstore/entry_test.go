@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,10 @@ func TestEntryOfAnotherVersionIsRefused(t *testing.T) {
 	entry[0]++
 	_, err := decodeCommands(entry)
 	require.ErrorIs(t, err, ErrFormat)
-	require.Panics(t, func() { (&fsm{}).Apply(&raft.Log{Data: entry}) }, "a member must not skip what it does not understand")
+	store, err := mvcc.Open(filepath.Join(t.TempDir(), storeFile), mvcc.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	require.Panics(t, func() { (&fsm{store}).Apply(&raft.Log{Index: 1, Data: entry}) }, "a member must not skip what it does not understand")
 }
 
 func TestResultKeepsEverything(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -250,6 +252,8 @@ func TestStoreBehindSnapshot(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
 	require.NoError(t, removeStore(cfg.Dir))
+	partial := filepath.Join(cfg.Dir, "snapshots", "3-50-1.tmp")
+	require.NoError(t, os.Mkdir(partial, 0o700))
 
 	m = openMember(t, cfg)
 	defer func() { require.NoError(t, m.Close()) }()
@@ -257,6 +261,7 @@ func TestStoreBehindSnapshot(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "last", string(got.KVs[0].Value))
 	require.EqualValues(t, 52, got.Revision)
+	require.NoDirExists(t, partial)
 }
 
 // TestHeartbeatsGoThroughMainLoop pins the remedy for hashicorp/raft issue 695 (see transport.go).

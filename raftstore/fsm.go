@@ -30,8 +30,8 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 // Apply implements raft.FSM. It panics on an entry that it does not understand: it was committed, so
 // it must be applied, and no member may go on without it.
 func (f *fsm) Apply(l *raft.Log) any {
-	if l.Type != raft.LogCommand {
-		return nil
+	if l.Type != raft.LogCommand || l.Index <= f.store.Applied() {
+		return nil // the latter after a start: raft replays more than is missing
 	}
 	commands, err := decodeCommands(l.Data)
 	if err != nil {

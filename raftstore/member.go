@@ -108,7 +108,10 @@ func (m *Member) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.store.WaitApplied(ctx, index)
+	if err := m.store.WaitApplied(ctx, index); err != nil {
+		return fmt.Errorf("catch up with the leader, which is at index %d: %w", index, err)
+	}
+	return nil
 }
 
 // Bounds of the pause before the leader is looked for again.

@@ -40,11 +40,14 @@ func (m *Member) open() (err error) {
 	if m.store, err = mvcc.Open(filepath.Join(m.cfg.Dir, storeFile), m.cfg.Store); err != nil {
 		return err
 	}
+	if err := removePartialSnapshots(m.cfg.Dir); err != nil {
+		return err
+	}
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(m.cfg.Dir, keptSnapshots, raftLogger(m.cfg.Log))
 	if err != nil {
 		return err
 	}
-	if err := catchUp(m.store, snapshots); err != nil {
+	if err := restoreIfBehind(m.store, snapshots); err != nil {
 		return err
 	}
 	return m.startRaft(snapshots)
@@ -54,8 +57,9 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	srv := &server{timeout: m.cfg.RequestTimeout}
 	started := make(chan struct{})
 	m.mux = newMux(m.cfg.Network, func(conn net.Conn) {
-		<-started
-		srv.serve(conn)
+		if <-started; srv.raft != nil { // nil if Open fails
+			srv.serve(conn)
+		}
 	})
 	defer close(started)
 	m.transport = newTransport(m.mux, m.cfg)

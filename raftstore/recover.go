@@ -1,21 +1,24 @@
 package raftstore
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/raft"
 
 	"kontiki/mvcc"
 )
 
-// catchUp restores the newest snapshot if the store is behind it. That happens when a member was
+// restoreIfBehind restores the newest snapshot if the store is behind it. That happens when a member was
 // stopped between receiving a leader's snapshot and installing it, or when its mvcc file was lost.
 // Raft itself will not do it (NoSnapshotRestoreOnStart): it goes on with the entry after the
 // snapshot, and what the store lacks before that would be missing for ever.
 //
 // A snapshot's index can be that of an entry that the store never sees (a barrier), so the store may
 // look behind when it is not. Restoring is right then, too: the snapshot has all that the store has.
-func catchUp(store *mvcc.Store, snapshots raft.SnapshotStore) error {
+func restoreIfBehind(store *mvcc.Store, snapshots raft.SnapshotStore) error {
 	list, err := snapshots.List() // newest first
 	if err != nil {
 		return fmt.Errorf("list snapshots: %w", err)
@@ -29,4 +32,14 @@ func catchUp(store *mvcc.Store, snapshots raft.SnapshotStore) error {
 	}
 	defer content.Close()
 	return store.Restore(content)
+}
+
+// removePartialSnapshots deletes what a crash has left of snapshots that were being written. Raft's
+// snapshot store ignores these directories (their names end in .tmp), but keeps them for ever.
+func removePartialSnapshots(dir string) error {
+	partial, err := filepath.Glob(filepath.Join(dir, "snapshots", "*.tmp"))
+	for _, p := range partial {
+		err = errors.Join(err, os.RemoveAll(p))
+	}
+	return err
 }
