@@ -88,7 +88,9 @@ func pushTestImages(t *testing.T, host, busybox string) {
 	user := func(u string) func(*v1.Config) { return func(c *v1.Config) { c.User = u } }
 	label := func(l string) func(*v1.Config) { return func(c *v1.Config) { c.Labels = map[string]string{"test": l} } }
 	serve := func(address string) func(*v1.Config) {
-		return func(c *v1.Config) { c.Cmd = []string{"/hello", "serve", address} }
+		// As nginx does, so that specs find its process id; and as httpd logs.
+		script := "mkdir -p /var/run; echo $$ > /var/run/nginx.pid; echo 'AH00094: Command line'; exec nginx serve " + address
+		return func(c *v1.Config) { c.Cmd = []string{"sh", "-c", script} }
 	}
 	const staging = "k8s-staging-cri-tools/"
 	for ref, img := range map[string]v1.Image{
@@ -124,7 +126,10 @@ func pushTestImages(t *testing.T, host, busybox string) {
 func busyboxLayer(t *testing.T, busybox, hello string) []byte {
 	files := map[string]string{"bin/busybox": busybox}
 	if hello != "" {
-		files["hello"] = hello
+		files["bin/nginx"] = hello
+	}
+	if ipcs, err := exec.LookPath("ipcs"); err == nil {
+		files["sbin/ipcs"] = ipcs // finds itself before busybox's, which prints another format
 	}
 	libraries, err := exec.Command("ldd", busybox).Output()
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func (r *Runtime) spec(s *sandbox, c *container, img *image.Image) (*specs.Spec,
 // checkSeccomp refuses what would silently not be enforced. RuntimeDefault is allowed
 // although it runs unconfined here, because it is what most manifests ask for (see doc.go).
 func checkSeccomp(sc *runtimeapi.LinuxContainerSecurityContext) error {
-	if sc.GetSeccomp().GetProfileType() == runtimeapi.SecurityProfile_Localhost {
+	if !sc.GetPrivileged() && sc.GetSeccomp().GetProfileType() == runtimeapi.SecurityProfile_Localhost {
 		return fmt.Errorf("%w: seccomp profile %q", ErrUnsupported, sc.GetSeccomp().GetLocalhostRef())
 	}
 	return nil

@@ -134,25 +134,20 @@ func (c *container) writableLayer(now int64) *runtimeapi.FilesystemUsage {
 // ListContainerStats is the usage of all running containers that the filter lets through.
 func (r *Runtime) ListContainerStats(_ context.Context, req *runtimeapi.ListContainerStatsRequest) (*runtimeapi.ListContainerStatsResponse, error) {
 	f := req.GetFilter()
-	resp := &runtimeapi.ListContainerStatsResponse{}
-	for _, c := range r.runningContainers() {
-		if matches(c.rec.ID, f.GetId(), c.config.GetLabels(), f.GetLabelSelector()) && matches(c.rec.SandboxID, f.GetPodSandboxId(), nil, nil) {
-			resp.Stats = append(resp.Stats, r.containerStats(c))
+	r.mu.RLock()
+	var chosen []*container
+	for id, c := range r.containers {
+		if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING &&
+			matches(id, f.GetId(), c.config.GetLabels(), f.GetLabelSelector()) && matches(c.rec.SandboxID, f.GetPodSandboxId(), nil, nil) {
+			chosen = append(chosen, c)
 		}
+	}
+	r.mu.RUnlock()
+	resp := &runtimeapi.ListContainerStatsResponse{}
+	for _, c := range chosen {
+		resp.Stats = append(resp.Stats, r.containerStats(c))
 	}
 	return resp, nil
-}
-
-func (r *Runtime) runningContainers() []*container {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	var out []*container
-	for _, c := range r.containers {
-		if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // PodSandboxStats is the usage of one pod.
