@@ -37,7 +37,8 @@ type Cache struct {
 }
 
 // NewCache returns a cache of the objects whose keys begin with prefix, which ends in "/". It costs
-// nothing until it is used. It lives as long as the feed.
+// nothing until it is used, then a kilobyte and what its objects take, and no goroutine. It lives as
+// long as the feed.
 func NewCache(feed *Feed, prefix string, codec Codec) *Cache {
 	return &Cache{
 		feed: feed, prefix: prefix, codec: codec,
