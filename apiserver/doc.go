@@ -13,7 +13,9 @@
 //	authorize.go      may they
 //	inflight.go       how many at a time
 //	create.go get.go list.go watchstream.go update.go patch.go apply.go delete.go subresource.go
-//	write.go          what creating and updating have in common: metadata, strategy, validation
+//	write.go          what creating and updating have in common: metadata, strategy (validate.go: validation)
+//	deletion.go       the steps of a deletion: grace, finalizers, the end
+//	fieldmanager.go   who owns which field
 //	negotiate.go decode.go encode.go    media types in and out
 //	errors.go         the only place where an error becomes a Status
 //

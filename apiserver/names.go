@@ -1,11 +1,6 @@
 package apiserver
 
-import (
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/rand"
-
-	"kontiki/apiserver/registry"
-)
+import "k8s.io/apimachinery/pkg/util/rand"
 
 // A generated name is the wish and five random letters that make no words, 63 characters at most.
 const (
@@ -22,12 +17,4 @@ func generateName(wish string) string {
 		wish = wish[:room]
 	}
 	return wish + rand.String(randomLetters)
-}
-
-// validateNameOf returns how names of the row's objects are judged.
-func validateNameOf(r *registry.Resource) apivalidation.ValidateNameFunc {
-	if r.Strategy.ValidateName != nil {
-		return r.Strategy.ValidateName
-	}
-	return apivalidation.NameIsDNSSubdomain
 }

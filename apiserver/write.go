@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -108,13 +107,6 @@ func firstGeneration(strategy *registry.Strategy) int64 {
 	return 1
 }
 
-func (t *target) invalid(name string, faults field.ErrorList) error {
-	if len(faults) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(t.resource.GroupVersionKind().GroupKind(), name, faults)
-}
-
 // prepareUpdate makes obj, which a request wants in place of old, ready to be stored.
 func (t *target) prepareUpdate(ctx context.Context, obj, old runtime.Object) error {
 	m, oldMeta := accessor(obj), accessor(old)
@@ -162,45 +154,6 @@ func keepServerMetadata(m, old metav1.Object) {
 	if m.GetDeletionGracePeriodSeconds() == nil {
 		m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	}
-}
-
-func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	m := accessor(obj)
-	faults := apivalidation.ValidateObjectMetaAccessor(m, t.resource.Namespaced, anyName, metadataPath)
-	if len(faults) == 0 { // the two checks overlap
-		faults = apivalidation.ValidateObjectMetaAccessorUpdate(m, accessor(old), metadataPath)
-	}
-	faults = append(faults, validateFinalizers(m)...)
-	strategy := &t.resource.Strategy
-	if t.sub != nil && t.sub.Validate != nil {
-		return append(faults, t.sub.Validate(ctx, obj, old)...)
-	}
-	own := field.ErrorList{}
-	if strategy.Validate != nil {
-		own = strategy.Validate(ctx, obj)
-	}
-	if len(own) == 0 && strategy.ValidateUpdate != nil {
-		own = strategy.ValidateUpdate(ctx, obj, old)
-	}
-	return append(faults, own...)
-}
-
-// anyName leaves the name of an existing object in peace: rules may have become stricter since.
-func anyName(string, bool) []string { return nil }
-
-// validateFinalizers wants a domain in every finalizer that Kubernetes itself does not know, so that
-// two controllers never mean different things by one name.
-func validateFinalizers(m metav1.Object) (faults field.ErrorList) {
-	for i, name := range m.GetFinalizers() {
-		switch name {
-		case "kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
-			continue
-		}
-		if !strings.Contains(name, "/") {
-			faults = append(faults, field.Invalid(metadataPath.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
-		}
-	}
-	return faults
 }
 
 // finished says whether an update removed the last thing that kept an object alive whose deletion
