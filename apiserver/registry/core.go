@@ -77,28 +77,6 @@ func serviceAccounts() *Resource {
 	return r
 }
 
-func endpoints() *Resource {
-	r := newRow[corev1.Endpoints, corev1.EndpointsList](corev1.SchemeGroupVersion, "endpoints", "Endpoints")
-	r.ShortNames = []string{"ep"}
-	r.Prefix = "/registry/services/endpoints"
-	r.Strategy = Strategy{
-		NoGeneration:        true,
-		AllowCreateOnUpdate: true,
-		Default:             defaulter(defaultEndpoints),
-		Validate:            validator(validateEndpoints),
-	}
-	r.Columns, r.Row = endpointsColumns, cells(endpointsRow)
-	return r
-}
-
-func defaultEndpoints(e *corev1.Endpoints) {
-	for i := range e.Subsets {
-		for j := range e.Subsets[i].Ports {
-			setDefault(&e.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
-		}
-	}
-}
-
 // coreEvents is the row that events are stored under, also those of events.k8s.io.
 func coreEvents() *Resource {
 	r := newRow[corev1.Event, corev1.EventList](corev1.SchemeGroupVersion, "events", "Event")

@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
-
-var nameAge = columns([]string{"Name", "Age"})
 
 var namespaceColumns = columns([]string{"Name", "Status", "Age"})
 
@@ -38,29 +35,6 @@ var serviceAccountColumns = columns([]string{"Name", "Secrets", "Age"})
 
 func serviceAccountRow(s *corev1.ServiceAccount, now time.Time) []any {
 	return []any{s.Name, int64(len(s.Secrets)), age(&s.ObjectMeta, now)}
-}
-
-var endpointsColumns = columns([]string{"Name", "Endpoints", "Age"})
-
-func endpointsRow(e *corev1.Endpoints, now time.Time) []any {
-	var list []string
-	for _, subset := range e.Subsets {
-		for _, port := range subset.Ports {
-			for _, address := range subset.Addresses {
-				list = append(list, net.JoinHostPort(address.IP, strconv.Itoa(int(port.Port))))
-			}
-		}
-		if len(subset.Ports) == 0 { // a headless Service may have none
-			for _, address := range subset.Addresses {
-				list = append(list, address.IP)
-			}
-		}
-	}
-	empty := "" // subsets without ready addresses
-	if len(e.Subsets) == 0 {
-		empty = none
-	}
-	return []any{e.Name, firstThree(list, empty), age(&e.ObjectMeta, now)}
 }
 
 var serviceColumns = columns([]string{"Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age"}, "Selector")

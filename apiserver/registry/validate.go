@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -91,7 +91,10 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 
 // pathSegment allows any name that fits into a URL.
 func pathSegment(name string, prefix bool) []string {
-	return path.ValidatePathSegmentName(name, prefix)
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // inOrder yields the entries of m by key, so that a client that tries again reads the same message.
