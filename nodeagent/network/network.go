@@ -127,14 +127,33 @@ func (n *Network) Attach(ctx context.Context, pod Pod) ([]netip.Addr, error) {
 }
 
 // Detach gives back what Attach took. It may be called again, and for a pod that was
-// never attached.
+// never attached. Ports that the caller does not know any more are taken from libcni's cache.
+// It must come before the namespace goes: bridge (1.10) leaves its masquerading rules otherwise.
 func (n *Network) Detach(ctx context.Context, pod Pod) error {
-	list, err := n.list(len(pod.Ports) > 0)
+	rt := runtimeConf(pod)
+	if rt.CapabilityArgs == nil {
+		rt.CapabilityArgs = n.cachedCapabilities(pod.ID)
+	}
+	list, err := n.list(rt.CapabilityArgs["portMappings"] != nil)
 	if err != nil {
 		return err
 	}
-	if err := n.cni.DelNetworkList(ctx, list, runtimeConf(pod)); err != nil {
+	if err := n.cni.DelNetworkList(ctx, list, rt); err != nil {
 		return fmt.Errorf("CNI DEL: %w", err)
+	}
+	return nil
+}
+
+// cachedCapabilities are the plugin arguments of an earlier Attach, nil without one.
+func (n *Network) cachedCapabilities(id string) map[string]any {
+	cached, err := n.cni.GetCachedAttachments(id)
+	if err != nil {
+		return nil
+	}
+	for _, a := range cached {
+		if a.CapabilityArgs != nil {
+			return a.CapabilityArgs
+		}
 	}
 	return nil
 }

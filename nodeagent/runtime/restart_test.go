@@ -161,6 +161,14 @@ func TestDebris_ND07(t *testing.T) {
 	require.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, h.status(kept).State)
 }
 
+// forget restarts the runtime without the record of a sandbox, as after a crash in the middle
+// of RunPodSandbox.
+func (h *host) forget(id string) {
+	require.NoError(h.t, h.r.Close())
+	require.NoError(h.t, os.Remove(filepath.Join(h.cfg.StateDir, "sandboxes", id, "sandbox.json")))
+	h.start()
+}
+
 // A reboot takes namespaces, mounts and processes and leaves the files.
 func TestAfterReboot_NW01(t *testing.T) {
 	h := newHost(t)

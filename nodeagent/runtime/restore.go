@@ -25,7 +25,7 @@ func (r *Runtime) restore(ctx context.Context) error {
 	if err := network.KillOrphans(ctx, r.cfg.sandboxes()); err != nil {
 		return err
 	}
-	if err := r.restoreSandboxes(); err != nil {
+	if err := r.restoreSandboxes(ctx); err != nil {
 		return err
 	}
 	if err := r.restoreContainers(ctx); err != nil {
@@ -41,7 +41,7 @@ func (r *Runtime) restore(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runtime) restoreSandboxes() error {
+func (r *Runtime) restoreSandboxes(ctx context.Context) error {
 	entries, err := os.ReadDir(r.cfg.sandboxes())
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (r *Runtime) restoreSandboxes() error {
 		}
 		if err != nil || !found || s.rec.ID != e.Name() {
 			r.log.Warn("sandbox without a record removed", "sandbox", e.Name(), "err", err)
-			if err := r.removeSandboxDebris(s); err != nil {
+			if err := r.removeSandboxDebris(ctx, s, e.Name()); err != nil {
 				r.log.Warn("sandbox debris", "sandbox", e.Name(), "err", err)
 			}
 			continue
@@ -67,9 +67,14 @@ func (r *Runtime) restoreSandboxes() error {
 	return nil
 }
 
-// removeSandboxDebris unmounts and deletes. The addresses go with collectNetwork.
-func (r *Runtime) removeSandboxDebris(s *sandbox) error {
-	return errors.Join(s.namespaces().remove(), unmountRemove(filepath.Join(s.dir, "shm")), os.RemoveAll(s.dir))
+// removeSandboxDebris detaches from the network while the namespace is there, unmounts and
+// deletes. What the attachment of a vanished namespace held goes with collectNetwork.
+func (r *Runtime) removeSandboxDebris(ctx context.Context, s *sandbox, id string) error {
+	var detached error
+	if s.namespaces().alive() {
+		detached = r.network.Detach(ctx, network.Pod{ID: id, NetNS: s.netNS()})
+	}
+	return errors.Join(detached, s.namespaces().remove(), unmountRemove(filepath.Join(s.dir, "shm")), os.RemoveAll(s.dir))
 }
 
 func (r *Runtime) restoreContainers(ctx context.Context) error {
