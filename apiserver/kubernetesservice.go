@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"net/netip"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -50,6 +49,10 @@ func (s *Server) kubernetesService() *corev1.Service {
 	}
 }
 
+// The endpoints of the Service are this server alone.
+//
+// Not yet: several servers. Each will hold a lease, and those whose lease is good are the endpoints.
+
 func (s *Server) kubernetesEndpoints() *corev1.Endpoints {
 	e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{
 		Name: kubernetesName, Namespace: metav1.NamespaceDefault,
@@ -59,24 +62,11 @@ func (s *Server) kubernetesEndpoints() *corev1.Endpoints {
 	return e
 }
 
-// fitEndpoints adds this server to the addresses. Not yet: removing servers that are gone (with
-// several servers, each needs a lease to be counted).
 func (s *Server) fitEndpoints(obj runtime.Object) {
-	e := obj.(*corev1.Endpoints)
-	port := corev1.EndpointPort{Name: "https", Port: int32(s.config.AdvertisePort), Protocol: corev1.ProtocolTCP}
-	addresses := map[netip.Addr]bool{s.config.AdvertiseAddress: true}
-	for _, subset := range e.Subsets {
-		for _, address := range subset.Addresses {
-			if parsed, err := netip.ParseAddr(address.IP); err == nil {
-				addresses[parsed] = true
-			}
-		}
-	}
-	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{port}}
-	for _, address := range sortedAddresses(addresses) {
-		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: address.String()})
-	}
-	e.Subsets = []corev1.EndpointSubset{subset}
+	obj.(*corev1.Endpoints).Subsets = []corev1.EndpointSubset{{
+		Addresses: []corev1.EndpointAddress{{IP: s.config.AdvertiseAddress.String()}},
+		Ports:     []corev1.EndpointPort{{Name: "https", Port: int32(s.config.AdvertisePort), Protocol: corev1.ProtocolTCP}},
+	}}
 }
 
 func (s *Server) kubernetesSlice() *discoveryv1.EndpointSlice {
@@ -99,28 +89,8 @@ func (s *Server) fitSlice(obj runtime.Object) {
 	slice := obj.(*discoveryv1.EndpointSlice)
 	name, port, protocol, ready := "https", int32(s.config.AdvertisePort), corev1.ProtocolTCP, true
 	slice.Ports = []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}}
-	addresses := map[netip.Addr]bool{s.config.AdvertiseAddress: true}
-	for _, endpoint := range slice.Endpoints {
-		for _, address := range endpoint.Addresses {
-			if parsed, err := netip.ParseAddr(address); err == nil {
-				addresses[parsed] = true
-			}
-		}
-	}
-	slice.Endpoints = nil
-	for _, address := range sortedAddresses(addresses) {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
-			Addresses:  []string{address.String()},
-			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-		})
-	}
-}
-
-func sortedAddresses(set map[netip.Addr]bool) []netip.Addr {
-	var list []netip.Addr
-	for address := range set {
-		list = append(list, address)
-	}
-	slices.SortFunc(list, netip.Addr.Compare)
-	return list
+	slice.Endpoints = []discoveryv1.Endpoint{{
+		Addresses:  []string{s.config.AdvertiseAddress.String()},
+		Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+	}}
 }
