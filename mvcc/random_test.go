@@ -135,7 +135,7 @@ func (x *randomStore) readAnywhere(t *rapid.T) {
 // watch watches from some revision up to now.
 func (x *randomStore) watch(t *rapid.T) {
 	key, end := drawKeys(t)
-	req := WatchRequest{Key: key, End: end, StartRevision: rapid.Int64Range(1, x.m.revision()+1).Draw(t, "start"), PrevKV: rapid.Bool().Draw(t, "prevKV"), Progress: true}
+	req := WatchRequest{Key: key, End: end, StartRevision: drawStart(t, x.m), PrevKV: rapid.Bool().Draw(t, "prevKV"), Progress: true}
 	f := newFollower(x, req)
 	defer f.stop()
 	if req.StartRevision < x.m.compacted || req.PrevKV && req.StartRevision == x.m.compacted {
@@ -260,6 +260,12 @@ func inOrder(t *rapid.T, events []Event) []Event {
 
 func drawRevision(t *rapid.T, m *model) int64 {
 	return rapid.Int64Range(0, m.revision()+1).Draw(t, "revision")
+}
+
+// drawStart prefers the compacted revision, where most is to be done wrong.
+func drawStart(t *rapid.T, m *model) int64 {
+	anywhere := rapid.Int64Range(1, m.revision()+1)
+	return rapid.OneOf(anywhere, rapid.Just(max(m.compacted, 1))).Draw(t, "start")
 }
 
 func drawKeys(t *rapid.T) (key, end []byte) {
