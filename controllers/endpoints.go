@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Endpoints are deprecated, and clients still read them: this file is about them.
+
 package controllers
 
 import (

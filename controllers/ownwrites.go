@@ -22,7 +22,9 @@ import (
 //
 //   - Every write returns the revision at which it happened, and revisions only grow. An owner whose last creation was at
 //     revision N is left alone until the cache says it has reached N: then every pod we made is in it, or was deleted since.
-//     No timeout is involved, and a relist that skips over events is no special case.
+//     No timeout is involved, and a relist that skips over events is no special case. (It relies on client-go's AtomicFIFO
+//     feature, on by default since 0.36: without it a store does not know its revision, and nothing would be created twice
+//     only because nothing would be created.)
 //   - A deletion returns no revision to a typed client. The uid is remembered instead, and such a pod counts as gone until
 //     the cache agrees (it is absent or has a deletionTimestamp).
 //

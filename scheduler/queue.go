@@ -55,7 +55,7 @@ type queue struct {
 	active activeHeap
 	// resting are the pods in backoff or parked.
 	resting map[types.UID]*waiting
-	wakes  uint64
+	wakes   uint64
 	// changed has one token when pop should look again.
 	changed chan struct{}
 }

@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	podresources "k8s.io/component-helpers/resource"
@@ -34,8 +32,6 @@ func (a amounts) sub(b amounts) {
 		a[name] -= n
 	}
 }
-
-func (a amounts) clone() amounts { return maps.Clone(a) }
 
 // Containers that ask for nothing still use something. For scoring, not for filtering, they count as this much, so that a
 // crowd of them does not pile up on one node.
