@@ -71,7 +71,7 @@ address=$(kubectl get pods -l app=hello -o 'jsonpath={.items[0].status.podIP}')
 say "\$ curl http://$address:8080/"
 case $(kubectl get nodes -o 'jsonpath={.items[0].status.nodeInfo.containerRuntimeVersion}') in
 simulated:*) echo "(not tried: simulated pods only exist as status, nothing answers there)" ;;
-*) curl --silent --show-error --max-time 5 "http://$address:8080/" ;;
+*) curl --silent --show-error --max-time 5 --retry 5 --retry-connrefused --retry-delay 1 "http://$address:8080/" ;;
 esac
 
 say 'From another terminal:'
