@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -65,7 +66,7 @@ func (c localConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, fullMethod
 	for _, d := range desc.Streams {
 		if d.StreamName == name {
 			ctx, cancel := context.WithCancel(ctx)
-			return &localStream{ctx: ctx, cancel: cancel, srv: c.r, handler: d.Handler, out: make(chan proto.Message)}, nil
+			return &localStream{ctx: ctx, cancel: cancel, srv: c.r, handler: d.Handler, out: make(chan proto.Message), header: make(chan struct{})}, nil
 		}
 	}
 	return nil, status.Errorf(codes.Unimplemented, "unknown method %s", fullMethod)
@@ -81,12 +82,25 @@ type localStream struct {
 	handler grpc.StreamHandler
 	request any
 	out     chan proto.Message
-	err     error // the handler's; set before out closes
+	header  chan struct{} // closed by SendHeader, or at the end
+	once    sync.Once     // closes header
+	err     error         // the handler's; set before out closes
 }
 
-func (s *localStream) Context() context.Context     { return s.ctx }
-func (s *localStream) Header() (metadata.MD, error) { return nil, nil }
-func (s *localStream) Trailer() metadata.MD         { return nil }
+func (s *localStream) Context() context.Context { return s.ctx }
+func (s *localStream) Trailer() metadata.MD     { return nil }
+
+// Header waits until the handler has begun in earnest, as over a network.
+func (s *localStream) Header() (metadata.MD, error) {
+	select {
+	case <-s.header:
+		return nil, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func (s *localStream) sendHeader() { s.once.Do(func() { close(s.header) }) }
 
 // SendMsg is the client's one request.
 func (s *localStream) SendMsg(m any) error {
@@ -98,6 +112,7 @@ func (s *localStream) SendMsg(m any) error {
 func (s *localStream) CloseSend() error {
 	go func() {
 		defer close(s.out)
+		defer s.sendHeader()
 		s.err = toStatus(s.handler(s.srv, localServerStream{s}))
 	}()
 	return nil
@@ -119,12 +134,18 @@ func (s *localStream) RecvMsg(m any) error {
 // localServerStream is the handler's view.
 type localServerStream struct{ s *localStream }
 
-func (localServerStream) SetHeader(metadata.MD) error  { return nil }
-func (localServerStream) SendHeader(metadata.MD) error { return nil }
-func (localServerStream) SetTrailer(metadata.MD)       {}
-func (ss localServerStream) Context() context.Context  { return ss.s.ctx }
-func (ss localServerStream) RecvMsg(m any) error       { return copyMessage(m, ss.s.request) }
+func (localServerStream) SetHeader(metadata.MD) error { return nil }
+func (localServerStream) SetTrailer(metadata.MD)      {}
+func (ss localServerStream) Context() context.Context { return ss.s.ctx }
+func (ss localServerStream) RecvMsg(m any) error      { return copyMessage(m, ss.s.request) }
+
+func (ss localServerStream) SendHeader(metadata.MD) error {
+	ss.s.sendHeader()
+	return nil
+}
+
 func (ss localServerStream) SendMsg(m any) error {
+	ss.s.sendHeader()
 	select {
 	case ss.s.out <- proto.Clone(m.(proto.Message)):
 		return nil

@@ -85,10 +85,14 @@ func (r *Runtime) publish(sandboxID, id string, kind runtimeapi.ContainerEventTy
 	r.events.send(ev)
 }
 
-// GetContainerEvents streams events from now on until the caller leaves or falls behind.
+// GetContainerEvents streams events from now on until the caller leaves or falls behind. Its
+// header says that the subscription stands: who lists after it misses nothing.
 func (r *Runtime) GetContainerEvents(_ *runtimeapi.GetEventsRequest, stream grpc.ServerStreamingServer[runtimeapi.ContainerEventResponse]) error {
 	ch := r.events.subscribe()
 	defer r.events.unsubscribe(ch)
+	if err := stream.SendHeader(nil); err != nil {
+		return err
+	}
 	for {
 		select {
 		case ev, ok := <-ch:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,43 +24,58 @@ func (r *Runtime) pidNS(s *sandbox) (string, error) {
 		return "", err
 	}
 	cmd := exec.Command(r.cfg.ShimPath, "pause")
-	cmd.Dir = "/"
+	cmd.Dir = s.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID}
+	// It goes on only after a byte came: if this process dies before, so does the new one.
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return "", err
+	}
+	defer stdin.Close()
 	if err := cmd.Start(); err != nil {
 		return "", fmt.Errorf("pause process: %w", err)
 	}
 	go func() { _ = cmd.Wait() }() // ends with the process, which stopPause kills
-	err := pin(fmt.Sprintf("/proc/%d/ns/pid", cmd.Process.Pid), path)
-	if err == nil {
-		r.mu.Lock()
-		s.rec.PausePID = cmd.Process.Pid
-		r.mu.Unlock()
-		err = s.save()
+	if err := pin(fmt.Sprintf("/proc/%d/ns/pid", cmd.Process.Pid), path); err != nil {
+		return "", err
 	}
-	if err != nil {
-		return "", errors.Join(err, cmd.Process.Kill())
+	r.mu.Lock()
+	s.rec.PausePID = cmd.Process.Pid
+	r.mu.Unlock()
+	if err := s.save(); err != nil {
+		return "", err
 	}
-	return path, nil
+	_, err = stdin.Write([]byte{1})
+	return path, err
 }
 
-// stopPause kills the pause process, if it is still the one that the pin names: after a
-// reboot its number may be anybody's.
+// stopPause ends the sandbox's PID namespace, if it has one: the pause process and whatever
+// else is in it. Processes are found by the pin, not by number: after a reboot a number may
+// be anybody's.
 func (r *Runtime) stopPause(s *sandbox) error {
-	if s.rec.PausePID == 0 {
+	path := s.namespaces().path("pid")
+	var fs unix.Statfs_t
+	var pinned unix.Stat_t
+	if unix.Statfs(path, &fs) != nil || fs.Type != unix.NSFS_MAGIC || unix.Stat(path, &pinned) != nil {
 		return nil
 	}
-	var pinned, process unix.Stat_t
-	if unix.Stat(s.namespaces().path("pid"), &pinned) != nil {
-		return nil
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err
 	}
-	if unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", s.rec.PausePID), &process) != nil {
-		return nil
+	var errs []error
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Stat(filepath.Join("/proc", e.Name(), "ns/pid"), &st) != nil || st.Ino != pinned.Ino || st.Dev != pinned.Dev {
+			continue
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("pause process: %w", err))
+		}
 	}
-	if pinned.Ino != process.Ino || pinned.Dev != process.Dev {
-		return nil
-	}
-	if err := unix.Kill(s.rec.PausePID, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("pause process: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }

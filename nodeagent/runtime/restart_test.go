@@ -130,7 +130,9 @@ func TestDebris_ND07(t *testing.T) {
 	p := h.runPod(h.sandboxConfig("kept"))
 	kept := p.start(containerConfig("main", "trap", "ignore"))
 	lost := h.runPod(h.sandboxConfig("lost"))
-	stray := lost.start(containerConfig("main", "trap", "ignore"))
+	config := containerConfig("main", "trap", "ignore")
+	config.Linux.SecurityContext.NamespaceOptions.Pid = runtimeapi.NamespaceMode_POD // has a pause process too
+	stray := lost.start(config)
 	strayPID := h.pid(stray)
 	require.NoError(t, h.r.Close())
 

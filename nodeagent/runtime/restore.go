@@ -74,7 +74,7 @@ func (r *Runtime) removeSandboxDebris(ctx context.Context, s *sandbox, id string
 	if s.namespaces().alive() {
 		detached = r.network.Detach(ctx, network.Pod{ID: id, NetNS: s.netNS()})
 	}
-	return errors.Join(detached, s.namespaces().remove(), unmountRemove(filepath.Join(s.dir, "shm")), os.RemoveAll(s.dir))
+	return errors.Join(detached, r.stopPause(s), s.namespaces().remove(), unmountRemove(filepath.Join(s.dir, "shm")), os.RemoveAll(s.dir))
 }
 
 func (r *Runtime) restoreContainers(ctx context.Context) error {
