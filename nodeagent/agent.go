@@ -142,6 +142,7 @@ func (a *Agent) awaitPods(ctx context.Context, pods cache.SharedIndexInformer) {
 	}
 	if cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
 		a.pods.listed(pods.GetStore().List())
+		a.relist(ctx, nil) // what belongs to nobody is found at once, not at the next turn
 	}
 }
 
@@ -181,7 +182,7 @@ func (a *Agent) hostDNS() *runtimeapi.DNSConfig {
 
 // servicesPatience is how long after the start pods wait for the list of services. Then they start without
 // service links: an agent without an API server must still restart containers.
-const servicesPatience = 15 * time.Second
+const servicesPatience = 5 * time.Second
 
 // serviceList is the informer of services, for service links.
 type serviceList struct {

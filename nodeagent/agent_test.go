@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"kontiki/internal/testcluster"
 	"kontiki/nodeagent"
@@ -27,13 +28,14 @@ type node struct {
 	cluster *testcluster.Cluster
 	client  kubernetes.Interface
 	dir     string
+	rest    *rest.Config // the agent's
 	stop    func()
 	runtime *simulated.Runtime
 }
 
 func startNode(t *testing.T) *node {
 	n := &node{t: t, cluster: testcluster.Start(t), dir: t.TempDir()}
-	n.client = n.cluster.Admin()
+	n.client, n.rest = n.cluster.Admin(), n.cluster.NodeREST("n1")
 	n.start()
 	return n
 }
@@ -48,7 +50,7 @@ func (n *node) start() {
 	_, serving, err := n.cluster.PKI.Node("n1", []net.IP{net.IPv4(127, 0, 0, 1)})
 	require.NoError(n.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		NodeName: "n1", NodeIP: "127.0.0.1", DataDir: n.dir, REST: n.cluster.NodeREST("n1"), Runtime: runtime.Conn(),
+		NodeName: "n1", NodeIP: "127.0.0.1", DataDir: n.dir, REST: n.rest, Runtime: runtime.Conn(),
 		ServingTLS: n.cluster.PKI.AgentServing(serving), Listen: listener, NoMounts: true, Log: n.cluster.Log,
 	})
 	require.NoError(n.t, err)

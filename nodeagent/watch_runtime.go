@@ -39,19 +39,26 @@ func (a *Agent) watchRuntime(ctx context.Context) {
 				period = relistWithEvents
 			}
 		case <-timer.C:
-			next, err := a.cri.summary(ctx)
-			if err != nil && ctx.Err() == nil {
-				a.log.Warn("containers could not be listed", "err", err)
-			}
-			if err == nil {
-				a.kickChanged(last, next)
-				last = next
-			}
+			last = a.relist(ctx, last)
 		}
 		timer.Reset(period)
 	}
 }
 
+// relist looks at what the runtime has and steps the pods that changed since the last look, which it returns anew.
+func (a *Agent) relist(ctx context.Context, last map[types.UID]string) map[types.UID]string {
+	next, err := a.cri.summary(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.log.Warn("containers could not be listed", "err", err)
+		}
+		return last
+	}
+	a.kickChanged(last, next)
+	return next
+}
+
+// kickChanged steps the pods whose summaries differ, and adopts those that have no worker.
 func (a *Agent) kickChanged(last, next map[types.UID]string) {
 	var unknown []types.UID
 	known := a.pods.known()

@@ -20,6 +20,8 @@ var (
 	ErrInvalid = errors.New("invalid request")
 	// ErrUnsupported: this runtime cannot do that (yet).
 	ErrUnsupported = errors.New("not supported")
+	// ErrInUse: another process has a runtime on the same state directory.
+	ErrInUse = errors.New("state directory is in use")
 	// ErrClosed: the runtime is shutting down.
 	ErrClosed = errors.New("runtime is closed")
 )

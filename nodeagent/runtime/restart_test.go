@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"kontiki/nodeagent/runtime"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -54,6 +56,41 @@ func TestRestart(t *testing.T) {
 
 	h.stopTime(running, 5) // and it still obeys
 	require.Equal(t, runtimeapi.ContainerState_CONTAINER_EXITED, h.status(running).State)
+}
+
+// Two runtimes on one directory would take each other's containers for debris.
+func TestOneRuntimePerDirectory(t *testing.T) {
+	h := newHost(t)
+	_, err := runtime.New(h.cfg)
+	require.ErrorIs(t, err, runtime.ErrInUse)
+	h.restart()
+}
+
+// The runtime dies while a container starts: the container does not run unknown to everybody.
+func TestKilledDuringStart(t *testing.T) {
+	h := newHost(t)
+	p := h.runPod(h.sandboxConfig("start"))
+	var ids []string
+	for i := range 4 {
+		id := p.create(containerConfig("c"+itoa(i), "trap", "ignore"))
+		ids = append(ids, id)
+		child := h.startChild()
+		go func() {
+			_, _ = h.client.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: id})
+		}()
+		time.Sleep(time.Duration(i*20) * time.Millisecond)
+		child.kill()
+		h.start()
+		st := h.status(id)
+		switch st.State {
+		case runtimeapi.ContainerState_CONTAINER_CREATED: // the call did not get that far
+		case runtimeapi.ContainerState_CONTAINER_RUNNING:
+			require.False(t, ended(h.pid(id)))
+		case runtimeapi.ContainerState_CONTAINER_EXITED:
+			require.NotZero(t, st.ExitCode)
+		}
+	}
+	require.Len(t, ids, 4)
 }
 
 // TestServeHelper is the process that TestKillNine kills: a runtime on a unix socket.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -132,9 +133,7 @@ func (r *Runtime) resume(ctx context.Context, c *container) {
 		return
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, shim.SpecFile)); err == nil {
-		// The agent died while it started: the outcome is nobody's any more.
-		r.killShim(ctx, c)
-		r.startFailed(c, errors.New("the node agent ended during the start"))
+		r.resumeStart(ctx, c)
 		return
 	}
 	c.state = runtimeapi.ContainerState_CONTAINER_CREATED
@@ -143,25 +142,28 @@ func (r *Runtime) resume(ctx context.Context, c *container) {
 	}
 }
 
-// killShim ends a shim that has not said that its container runs. It may be about to: its
-// socket is there before runc is called, so it is asked to kill in any case.
-func (r *Runtime) killShim(ctx context.Context, c *container) {
-	ended, stop, err := c.shim().Watch(ctx)
-	if err != nil {
-		return
-	}
-	defer stop.Close()
-	for {
-		// runc delete kills the container, and the shim ends with it.
-		r.runcDelete(c)
+// startLimit is how long a start that an earlier runtime left may go on.
+const startLimit = 10 * time.Second
+
+// resumeStart deals with a container whose start nobody saw the end of. Its shim finds out
+// that the runtime died and ends it; the outcome is a failed start, or the exit that the
+// shim recorded.
+func (r *Runtime) resumeStart(ctx context.Context, c *container) {
+	if ended, stop, err := c.shim().Watch(ctx); err == nil {
 		select {
 		case <-ended:
-			return
-		case <-ctx.Done():
-			return
-		default:
+		case <-time.After(startLimit):
 		}
+		stop.Close()
 	}
+	var started shim.Started
+	var exit shim.Exit
+	_, serr := shim.ReadFile(filepath.Join(c.dir, shim.StartedFile), &started)
+	if found, err := shim.ReadFile(filepath.Join(c.dir, shim.ExitFile), &exit); err == nil && serr == nil && found {
+		r.setExited(c, started, exit)
+		return
+	}
+	r.startFailed(c, errors.New("the node agent ended during the start"))
 }
 
 // removeContainerDebris kills what a container without a record may have left.

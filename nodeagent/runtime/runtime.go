@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kontiki/nodeagent/image"
@@ -30,6 +33,7 @@ type Runtime struct {
 	images  *image.Store
 	network *network.Network
 	streams *streamServer
+	lock    *os.File // held while open: one runtime per state directory
 	events  events
 	watched sync.WaitGroup // one for each container with a living shim
 
@@ -50,28 +54,51 @@ func New(cfg Config) (*Runtime, error) {
 		cfg: cfg, log: cfg.Log, host: probeHost(),
 		sandboxes: map[string]*sandbox{}, containers: map[string]*container{},
 	}
-	if r.images, err = image.Open(image.Config{Dir: filepath.Join(cfg.Root, "images"), HostsFile: cfg.HostsFile, Log: cfg.Log}); err != nil {
+	if r.lock, err = lockDir(cfg.StateDir); err != nil {
 		return nil, err
+	}
+	if err := r.open(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// open opens what a Runtime is made of, in the order in which the parts need each other.
+func (r *Runtime) open() (err error) {
+	cfg := r.cfg
+	if r.images, err = image.Open(image.Config{Dir: filepath.Join(cfg.Root, "images"), HostsFile: cfg.HostsFile, Log: cfg.Log}); err != nil {
+		return err
 	}
 	r.network, err = network.New(network.Config{
 		ConfDir: cfg.CNIConfDir, BinDir: cfg.CNIBinDir, StateDir: filepath.Join(cfg.StateDir, "cni"), Bridge: cfg.Bridge, Log: cfg.Log,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if cfg.PodCIDR != "" {
 		if err := r.network.SetPodCIDR(cfg.PodCIDR); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := r.restore(context.Background()); err != nil {
-		return nil, fmt.Errorf("runtime: restore: %w", err)
+		return fmt.Errorf("runtime: restore: %w", err)
 	}
-	if r.streams, err = startStreams(cfg.StreamAddr, r); err != nil {
-		_ = r.Close()
-		return nil, err
+	r.streams, err = startStreams(cfg.StreamAddr, r)
+	return err
+}
+
+// lockDir takes the directory for this process. The kernel gives it back when the process
+// ends, however it ends; shims do not inherit it.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
 	}
-	return r, nil
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("runtime: %s: %w", dir, ErrInUse)
+	}
+	return f, nil
 }
 
 // Images is the node's image store, for imports that do not come through CRI.
@@ -93,7 +120,7 @@ func (r *Runtime) Close() error {
 		r.streams.close()
 	}
 	r.watched.Wait()
-	return nil
+	return r.lock.Close()
 }
 
 // newID is a fresh random id for a sandbox or container.

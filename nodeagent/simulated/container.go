@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -180,8 +181,9 @@ func (r *Runtime) writeLog(c *container) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("container log: %w", err)
 	}
+	image := cmp.Or(c.Config.Image.UserSpecifiedImage, c.Config.Image.Image)
 	line := fmt.Sprintf("%s stdout F simulated container %s (%s) started\n",
-		time.Unix(0, c.Started).Format(time.RFC3339Nano), c.Config.Metadata.Name, c.Config.Image.Image)
+		time.Unix(0, c.Started).Format(time.RFC3339Nano), c.Config.Metadata.Name, image)
 	return os.WriteFile(path, []byte(line), 0o640)
 }
 

@@ -43,7 +43,11 @@ func Run() error {
 		fmt.Fprint(status, err)
 		return err
 	}
-	fmt.Fprint(status, "ok")
+	if _, err := fmt.Fprint(status, "ok"); err != nil {
+		// The runtime died during the start: nobody was told that this container runs, and the
+		// next runtime counts it as failed. So it must not.
+		_ = c.kill(int(unix.SIGKILL))
+	}
 	status.Close()
 	// Not before: runc and the container would have inherited it.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-998"), 0o644)
