@@ -70,27 +70,33 @@ func TestOneRuntimePerDirectory(t *testing.T) {
 func TestKilledDuringStart(t *testing.T) {
 	h := newHost(t)
 	p := h.runPod(h.sandboxConfig("start"))
-	var ids []string
-	for i := range 4 {
-		id := p.create(containerConfig("c"+itoa(i), "trap", "ignore"))
-		ids = append(ids, id)
+	for _, moment := range []string{"container.json", "shim.json", "shim.sock", "pid", "started.json"} {
+		id := p.create(containerConfig("at-"+moment, "trap", "ignore"))
 		child := h.startChild()
+		client := h.client
 		go func() {
-			_, _ = h.client.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: id})
+			_, _ = client.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: id})
 		}()
-		time.Sleep(time.Duration(i*20) * time.Millisecond)
+		h.waitFile("containers/" + id + "/" + moment)
 		child.kill()
 		h.start()
 		st := h.status(id)
 		switch st.State {
 		case runtimeapi.ContainerState_CONTAINER_CREATED: // the call did not get that far
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
-			require.False(t, ended(h.pid(id)))
+			require.False(t, ended(h.pid(id)), moment)
 		case runtimeapi.ContainerState_CONTAINER_EXITED:
-			require.NotZero(t, st.ExitCode)
+			require.NotZero(t, st.ExitCode, moment)
 		}
 	}
-	require.Len(t, ids, 4)
+}
+
+// waitFile waits until a file matches the pattern below the state directory.
+func (h *host) waitFile(pattern string) {
+	require.Eventually(h.t, func() bool {
+		found, err := filepath.Glob(filepath.Join(h.cfg.StateDir, pattern))
+		return err == nil && len(found) > 0
+	}, 20*time.Second, time.Millisecond, pattern)
 }
 
 // TestServeHelper is the process that TestKillNine kills: a runtime on a unix socket.
@@ -101,22 +107,24 @@ func TestServeHelper(t *testing.T) {
 	serveHelper(t)
 }
 
-// kill -9 of the process that holds the runtime, at whatever it does.
+// kill -9 of the process that holds the runtime, while it makes another pod.
 func TestKillNine(t *testing.T) {
 	h := newHost(t)
-	var pods []pod
-	var ids []string
-	for i := range 3 {
+	ids := []string{h.runPod(h.sandboxConfig("first")).start(containerConfig("main", "trap", "ignore"))}
+	pid := h.pid(ids[0])
+	for i, moment := range []string{"sandboxes/*", "sandboxes/*/ns/net", "cni/leases/kontiki/10.*", "sandboxes/*/sandbox.json"} {
 		child := h.startChild()
-		p := h.runPod(h.sandboxConfig("k" + itoa(i)))
-		ids = append(ids, p.start(containerConfig("main", "trap", "ignore")))
-		pods = append(pods, p)
-		pid := h.pid(ids[0])
-		// In the middle of making another pod, if the machine is quick enough.
+		ids = append(ids, h.runPod(h.sandboxConfig("k"+itoa(i))).start(containerConfig("main", "trap", "ignore")))
+		before, err := filepath.Glob(filepath.Join(h.cfg.StateDir, moment))
+		require.NoError(t, err)
+		client, config := h.client, h.sandboxConfig("half"+itoa(i))
 		go func() {
-			_, _ = h.client.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: h.sandboxConfig("half" + itoa(i))})
+			_, _ = client.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
 		}()
-		time.Sleep(time.Duration(5+10*i) * time.Millisecond)
+		require.Eventually(t, func() bool {
+			now, err := filepath.Glob(filepath.Join(h.cfg.StateDir, moment))
+			return err == nil && len(now) > len(before)
+		}, 20*time.Second, time.Millisecond, moment)
 		child.kill()
 		h.start()
 		require.Equal(t, pid, h.pid(ids[0]))
@@ -124,10 +132,7 @@ func TestKillNine(t *testing.T) {
 			require.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, h.status(id).State)
 		}
 		require.Equal(t, h.sandboxIPs(), h.leases(), "allocated addresses are those of sandboxes")
-		require.NoError(t, h.r.Close())
 	}
-	h.start()
-	require.Len(t, pods, 3)
 }
 
 // sandboxIPs are the addresses of all sandboxes, sorted.

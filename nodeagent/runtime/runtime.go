@@ -108,6 +108,10 @@ func (r *Runtime) Images() *image.Store { return r.images }
 // New finds them.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
 	r.closed = true
 	for _, c := range r.containers {
 		if c.watch != nil {
