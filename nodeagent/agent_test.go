@@ -89,7 +89,7 @@ func (n *node) await(name, what string, ok func(*corev1.Pod) bool) *corev1.Pod {
 			return pod
 		}
 	}
-	require.FailNow(n.t, "pod did not come to be "+what, "%+v", last.Status)
+	require.FailNow(n.t, "pod did not come to be "+what, "%s\n%+v", n.events(name), last.Status)
 	return nil
 }
 
