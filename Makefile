@@ -14,8 +14,9 @@ CNI_MODULE  := github.com/containernetworking/plugins/plugins
 # Seconds that each fuzz target gets.
 FUZZTIME ?= 20s
 
-# One set of flags for everything, so that builds, tests and linters share what is compiled.
-export GOFLAGS := -trimpath
+# One set of flags for everything, so that builds, tests and linters share what is compiled. Without the
+# revision in each program its bytes depend on its sources alone.
+export GOFLAGS := -trimpath -buildvcs=false
 
 .DEFAULT_GOAL := help
 
