@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -23,8 +24,20 @@ type slogSink struct {
 func (s slogSink) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	ctx := context.Background()
 	if l := slogLevel(level); s.log.Enabled(ctx, l) {
-		s.log.Log(ctx, l, "raft: "+msg, args...)
+		s.log.Log(ctx, l, "raft: "+msg, formatted(args)...)
 	}
+}
+
+// formatted carries out the formatting that hclog leaves to its sinks.
+func formatted(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		out[i] = arg
+		if f, ok := arg.(hclog.Format); ok && len(f) > 0 {
+			out[i] = fmt.Sprintf(fmt.Sprint(f[0]), f[1:]...)
+		}
+	}
+	return out
 }
 
 func slogLevel(level hclog.Level) slog.Level {
