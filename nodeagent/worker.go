@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -136,6 +137,7 @@ func (w *worker) sync(ctx context.Context) (wake time.Time, done bool, err error
 	if err != nil {
 		return wake, false, err
 	}
+	w.forget(state)
 	if gone {
 		done, err := w.remove(ctx, pod, state)
 		return wake, done, err
@@ -149,6 +151,21 @@ func (w *worker) sync(ctx context.Context) (wake time.Time, done bool, err error
 		wake, err = w.runPod(ctx, pod, state)
 	}
 	return wake, false, err
+}
+
+// forget drops what was remembered of containers that are no more, and reminders that have had their effect.
+func (w *worker) forget(state *podstate.State) {
+	there := map[string]bool{}
+	for _, list := range state.Containers {
+		for _, in := range list {
+			there[in.Id] = true
+		}
+	}
+	w.mu.Lock()
+	maps.DeleteFunc(w.hooks, func(id string, s hookState) bool { return !there[id] && s != hookRunning })
+	w.mu.Unlock()
+	maps.DeleteFunc(w.kills, func(id string, _ time.Time) bool { return !there[id] })
+	maps.DeleteFunc(w.reminded, func(_ string, at time.Time) bool { return time.Since(at) > remindPeriod })
 }
 
 func finished(pod *corev1.Pod) bool {

@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -33,11 +35,15 @@ type host struct {
 
 const helloImage = testimage.HelloName
 
+// built is where programs are, for TestMain to clean up.
+var built struct{ dir string }
+
 // programs are built once for all tests: the shim and the image, from this repository.
 var programs = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "kontiki-runtime-test-"); err != nil {
 		return "", err
 	}
+	built.dir = dir
 	for name, pkg := range map[string]string{"kontiki-shim": "kontiki/cmd/kontiki-shim", "hello": "kontiki/cmd/hello"} {
 		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -52,12 +58,47 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 	return dir, testimage.WriteHello(filepath.Join(dir, "hello.tar"), program)
 })
 
+// TestMain runs the tests in a network namespace of their own, where that is allowed: a
+// bridge and its addresses would meet those of other tests otherwise.
 func TestMain(m *testing.M) {
+	if os.Geteuid() == 0 && os.Getenv(inNamespace) == "" {
+		if code, ok := runIsolated(); ok {
+			os.Exit(code)
+		}
+	}
 	code := m.Run()
-	if dir, err := programs(); err == nil {
-		os.RemoveAll(dir)
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
 	}
 	os.Exit(code)
+}
+
+// inNamespace is set in the environment of the process that runs the tests.
+const inNamespace = "KONTIKI_TEST_NAMESPACE"
+
+// runIsolated runs this program again in a new network namespace. It is false when there
+// can be none.
+func runIsolated() (code int, ok bool) {
+	goruntime.LockOSThread() // the child dies with this thread: see Pdeathsig in prctl(2)
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), inNamespace+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: unix.SIGKILL}
+	if cmd.Start() != nil {
+		return 0, false
+	}
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode(), true
+}
+
+// loopbackUp lets the streaming server be reached in a fresh namespace.
+func loopbackUp() error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
 }
 
 // binDir is where `make build` puts runc and the plugins; KONTIKI_BIN names another place.
@@ -97,6 +138,9 @@ func needContainers(t testing.TB) {
 // that nothing of it is left.
 func newHost(t *testing.T) *host {
 	needContainers(t)
+	if os.Getenv(inNamespace) != "" {
+		require.NoError(t, loopbackUp())
+	}
 	dir, err := programs()
 	require.NoError(t, err)
 	root := t.TempDir()

@@ -17,10 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainLimit is how long the streams may stay open after the container's process 1 ended
-// and its cgroup was killed.
-const drainLimit = 2 * time.Second
-
 // statusFD is inherited from the runtime: "ok", or why the start failed.
 const statusFD = 3
 
@@ -181,7 +177,7 @@ func (c *container) finish() {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	c.stdio.drain(drainLimit)
+	c.stdio.drain()
 }
 
 func (c *container) runcDelete(options ...string) error {

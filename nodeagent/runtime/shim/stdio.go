@@ -6,10 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// linger is how long the streams of an ended container may be silent before they are given up.
+const linger = 2 * time.Second
 
 // consoleSocket is where runc sends the terminal's master side.
 const consoleSocket = "console.sock"
@@ -19,6 +23,7 @@ type stdio struct {
 	log     *criLog
 	clients clients
 	pumps   sync.WaitGroup
+	ended   atomic.Bool // the container's process 1 has ended
 
 	terminal *os.File          // master side, when the container has a terminal
 	outputs  map[byte]*os.File // otherwise: read ends
@@ -84,6 +89,9 @@ func (s *stdio) pump(stream byte, r *os.File) {
 	}
 	buf := make([]byte, maxFrame)
 	for {
+		if s.ended.Load() {
+			_ = r.SetReadDeadline(time.Now().Add(linger))
+		}
 		n, err := r.Read(buf)
 		if n > 0 {
 			s.log.write(name, time.Now(), buf[:n])
@@ -136,15 +144,18 @@ func ReceiveTerminal(l *net.UnixListener) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "terminal"), nil
 }
 
-// drain waits until the streams have ended, for at most limit: a process that left the
-// container's cgroup could hold them open for ever.
-func (s *stdio) drain(limit time.Duration) {
-	done := make(chan struct{})
-	go func() { s.pumps.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(limit):
+// drain waits until all output has been copied, after the container's end. A process that
+// left the container's cgroup could hold the streams open for ever; it may be silent for
+// linger at most.
+func (s *stdio) drain() {
+	s.ended.Store(true)
+	for _, r := range s.outputs {
+		_ = r.SetReadDeadline(time.Now().Add(linger))
 	}
+	if s.terminal != nil {
+		_ = s.terminal.SetReadDeadline(time.Now().Add(linger))
+	}
+	s.pumps.Wait()
 }
 
 // writeStdin feeds the container. Input for a container without stdin is dropped.
