@@ -136,10 +136,8 @@ func TestSchedulerBindsAndExplains(t *testing.T) {
 	c.createPod(testPod("after", asks("2")))
 	c.waitsBecause("after", "0/1 nodes are available: 1 Insufficient cpu.")
 	require.NoError(t, c.CoreV1().Pods("default").Delete(t.Context(), "large", metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
-	c.eventually("one of the two to be bound", func() (bool, string) {
-		bound := []string{c.pod("next").Spec.NodeName, c.pod("after").Spec.NodeName}
-		return bound[0]+bound[1] == "n1", fmt.Sprint(bound)
-	})
+	c.boundTo("next", "n1") // both fit now
+	c.boundTo("after", "n1")
 	require.Empty(t, c.pod("not-ours").Spec.NodeName)
 	require.Empty(t, c.pod("not-ours").Status.Conditions)
 }
