@@ -107,7 +107,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.pods = newPodWorkers(ctx, a)
 	factory := informers.NewSharedInformerFactory(a.client, 0)
 	a.serviceList = newServiceList(factory)
-	podInformer, err := a.pods.informer()
+	podInformer, delivered, err := a.pods.informer()
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.run(func() error { a.collectGarbage(ctx); return nil }, nil)
 	factory.Start(ctx.Done())
 	group.run(func() error { podInformer.RunWithContext(ctx); return nil }, nil)
-	a.awaitPods(ctx, podInformer)
+	a.awaitPods(ctx, podInformer, delivered)
 	<-ctx.Done()
 	err = group.wait()
 	factory.Shutdown()
@@ -128,19 +128,30 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
+// UnmountVolumes removes the mounts of all pods below the data directory of an agent that does not run, and leaves their
+// files: for hosts that stop the containers too and want nothing left on the machine.
+func UnmountVolumes(dataDir string) error {
+	m := &volume.Manager{Root: dataDir, Mounter: volume.HostMounter{}}
+	uids, err := m.Pods()
+	for _, uid := range uids {
+		err = errors.Join(err, m.Unmount(uid))
+	}
+	return err
+}
+
 // listPatience is how long after the start the agent waits for the API's list of pods before it goes on with those that it
 // remembers.
 const listPatience = 3 * time.Second
 
 // awaitPods has pods run: those of the API or, while the API server is away, those of the checkpoints.
-func (a *Agent) awaitPods(ctx context.Context, pods cache.SharedIndexInformer) {
+func (a *Agent) awaitPods(ctx context.Context, pods cache.SharedIndexInformer, delivered cache.InformerSynced) {
 	patient, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	if !cache.WaitForCacheSync(patient.Done(), pods.HasSynced) && ctx.Err() == nil {
+	if !cache.WaitForCacheSync(patient.Done(), delivered) && ctx.Err() == nil {
 		a.log.Warn("API server cannot be reached, pods are run from checkpoints")
 		a.pods.restore()
 	}
-	if cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+	if cache.WaitForCacheSync(ctx.Done(), delivered) {
 		a.pods.listed(pods.GetStore().List())
 		a.relist(ctx, nil) // what belongs to nobody is found at once, not at the next turn
 	}

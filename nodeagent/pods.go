@@ -28,15 +28,16 @@ func newPodWorkers(ctx context.Context, a *Agent) *podWorkers {
 	return &podWorkers{a: a, ctx: ctx, workers: map[types.UID]*worker{}, restored: map[types.UID]bool{}}
 }
 
-// informer watches the pods that are bound to this node.
-func (p *podWorkers) informer() (cache.SharedIndexInformer, error) {
+// informer watches the pods that are bound to this node. delivered reports that every pod of the first list has been handed
+// to its worker, which is later than the informer's own HasSynced: whoever looks for pods without an object must wait for it.
+func (p *podWorkers) informer() (inf cache.SharedIndexInformer, delivered cache.InformerSynced, err error) {
 	lw := cache.NewListWatchFromClient(p.a.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
 		fields.OneTermEqualSelector("spec.nodeName", p.a.cfg.NodeName))
-	inf := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	inf = cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	if err := inf.SetTransform(withoutManagedFields); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handler, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { p.update(obj.(*corev1.Pod)) },
 		UpdateFunc: func(old, obj any) {
 			if before := old.(*corev1.Pod); before.UID != obj.(*corev1.Pod).UID {
@@ -53,7 +54,10 @@ func (p *podWorkers) informer() (cache.SharedIndexInformer, error) {
 			}
 		},
 	})
-	return inf, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return inf, handler.HasSynced, nil
 }
 
 // withoutManagedFields drops what the agent never looks at.

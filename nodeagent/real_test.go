@@ -124,7 +124,10 @@ func removeCgroups(name string) {
 	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {
 		dirs, _ := filepath.Glob(pattern)
 		for _, dir := range dirs {
-			_ = os.Remove(dir) // empty, or another run's
+			pods, _ := filepath.Glob(filepath.Join(dir, "*"))
+			for _, d := range append(pods, dir) {
+				_ = os.Remove(d) // cgroups' files are no obstacle, and are not removed themselves
+			}
 		}
 	}
 }

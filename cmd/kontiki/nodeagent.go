@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,7 +58,11 @@ func (h *agentHost) startAgent(client func(*pki.KeyPair) *rest.Config) error {
 		if !h.stopContainers {
 			return nil
 		}
-		return stopPods(h.ctx, conn)
+		err := stopPods(h.ctx, conn)
+		if o.runtime != "simulated" {
+			err = errors.Join(err, nodeagent.UnmountVolumes(h.dir.join("agent")))
+		}
+		return err
 	})
 	agent, err := nodeagent.New(nodeagent.Config{
 		NodeName:      o.name,

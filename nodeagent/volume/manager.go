@@ -106,20 +106,28 @@ func Refreshes(pod *corev1.Pod) bool {
 	return false
 }
 
-// Remove unmounts everything of the pod and deletes its directory. It is idempotent.
-func (m *Manager) Remove(uid types.UID) error {
-	dir := m.PodDir(uid)
-	if m.Mounter != nil {
-		for _, pattern := range []string{"volume-subpaths/*/*/*", "volumes/*"} {
-			targets, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is well formed
-			for _, t := range targets {
-				if err := m.Mounter.Unmount(t); err != nil {
-					return fmt.Errorf("unmount %s: %w", t, err)
-				}
+// Unmount removes the pod's mounts and leaves its files.
+func (m *Manager) Unmount(uid types.UID) error {
+	if m.Mounter == nil {
+		return nil
+	}
+	for _, pattern := range []string{"volume-subpaths/*/*/*", "volumes/*"} {
+		targets, _ := filepath.Glob(filepath.Join(m.PodDir(uid), pattern)) // the pattern is well formed
+		for _, t := range targets {
+			if err := m.Mounter.Unmount(t); err != nil {
+				return fmt.Errorf("unmount %s: %w", t, err)
 			}
 		}
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	return nil
+}
+
+// Remove unmounts everything of the pod and deletes its directory. It is idempotent.
+func (m *Manager) Remove(uid types.UID) error {
+	if err := m.Unmount(uid); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(m.PodDir(uid)); err != nil {
 		return fmt.Errorf("remove pod directory: %w", err)
 	}
 	return nil

@@ -389,6 +389,11 @@ func TestHostMounts(t *testing.T) {
 	target, err = m.SubPath("u", &pod.Spec.Volumes[0], dir, "f", "c", 0)
 	require.NoError(t, err)
 	require.Equal(t, "new", content(t, target), "the next start of the container takes the new one")
+	require.NoError(t, m.Unmount("u")) // a reboot, say
+	require.False(t, mounted(dir))
+	_, err = mount(t, m, pod, &sources{})
+	require.NoError(t, err)
+	require.True(t, mounted(dir))
 	require.NoError(t, m.Remove("u"))
 	require.NoDirExists(t, m.PodDir("u"))
 }
