@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// patience is how long anything may take before the bench gives up.
+const patience = time.Minute
+
+// node is a `kontiki dev` under measurement.
+type node struct {
+	bin, dir    string
+	https, port string // of the API server and of the agent
+
+	cmd   *exec.Cmd
+	log   bytes.Buffer
+	ended chan struct{}
+}
+
+func benchNode(ctx context.Context, bin, dir string, each time.Duration) error {
+	n := &node{bin: bin, dir: filepath.Join(dir, "node")}
+	var err error
+	if n.https, n.port, err = twoPorts(); err != nil {
+		return err
+	}
+	for _, state := range []string{"new", "existing"} {
+		began := time.Now()
+		if err := n.start(ctx); err != nil {
+			return err
+		}
+		report("start to /readyz, "+state+" data directory", "%s", time.Since(began).Round(time.Millisecond))
+		if state == "existing" {
+			break
+		}
+		if err := n.stop(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(n.measure(ctx, each), n.stop())
+}
+
+func (n *node) measure(ctx context.Context, each time.Duration) error {
+	if err := pause(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	if err := n.reportMemory("idle memory (everything in one process)"); err != nil {
+		return err
+	}
+	if err := n.benchApply(ctx); err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	client, err := n.client()
+	if err != nil {
+		return err
+	}
+	if err := benchAPI(ctx, client, each); err != nil {
+		return fmt.Errorf("API: %w", err)
+	}
+	return n.reportMemory("memory after this load")
+}
+
+// start returns when /readyz says ok.
+func (n *node) start(ctx context.Context) error {
+	n.cmd = exec.Command(filepath.Join(n.bin, "kontiki"), "dev", "--data-dir", n.dir, "--https-port", n.https,
+		"--agent-port", n.port, "--cgroup-root", "kontiki-bench", "--log-level", "warn")
+	n.log.Reset()
+	n.cmd.Stderr = &n.log
+	if err := n.cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	n.ended = ended
+	go func() { _ = n.cmd.Wait(); close(ended) }()
+	return n.until(ctx, 2*time.Millisecond, n.ready)
+}
+
+func (n *node) ready() bool {
+	config, err := n.config()
+	if err != nil {
+		return false
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return false
+	}
+	response, err := (&http.Client{Transport: transport}).Get(config.Host + "/readyz")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode == http.StatusOK
+}
+
+// until polls until done, the node's end, or the end of patience.
+func (n *node) until(ctx context.Context, every time.Duration, done func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for !done() {
+		select {
+		case <-n.ended:
+			return fmt.Errorf("kontiki dev ended: %s", n.log.String())
+		default:
+		}
+		if err := pause(ctx, every); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func (n *node) stop() error {
+	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	<-n.ended
+	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("kontiki dev ended with %d: %s", code, n.log.String())
+	}
+	return nil
+}
+
+func (n *node) config() (*rest.Config, error) {
+	return clientcmd.BuildConfigFromFlags("", filepath.Join(n.dir, "admin.kubeconfig"))
+}
+
+func (n *node) client() (kubernetes.Interface, error) {
+	config, err := n.config()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.ContentType = runtime.ContentTypeProtobuf
+	return kubernetes.NewForConfig(config)
+}
+
+// reportMemory prints the resident set, and how much of it is not the program's own pages.
+func (n *node) reportMemory(what string) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+	if err != nil {
+		return err
+	}
+	kilobytes := map[string]int{}
+	for _, line := range strings.Split(string(status), "\n") {
+		if fields := strings.Fields(line); len(fields) == 3 {
+			kilobytes[fields[0]], _ = strconv.Atoi(fields[1])
+		}
+	}
+	report(what, "%d MiB resident, %d MiB of it anonymous", kilobytes["VmRSS:"]>>10, kilobytes["RssAnon:"]>>10)
+	return nil
+}
+
+// benchApply measures from the start of `kubectl apply` to three Running pods.
+func (n *node) benchApply(ctx context.Context) error {
+	client, err := n.client()
+	if err != nil {
+		return err
+	}
+	if err := n.until(ctx, 20*time.Millisecond, func() bool { return schedulable(ctx, client) }); err != nil {
+		return fmt.Errorf("no node is ready: %w", err)
+	}
+	began := time.Now()
+	apply := exec.CommandContext(ctx, filepath.Join(n.bin, "kontiki"), "kubectl",
+		"--kubeconfig", filepath.Join(n.dir, "admin.kubeconfig"), "apply", "-f", "examples/hello.yaml")
+	if out, err := apply.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	if err := n.until(ctx, 5*time.Millisecond, func() bool { return runningPods(ctx, client) == 3 }); err != nil {
+		return err
+	}
+	report("kubectl apply to 3 Running pods", "%s", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+func twoPorts() (a, b string, err error) {
+	var ports []string
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", "", err
+		}
+		defer l.Close()
+		ports = append(ports, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	}
+	return ports[0], ports[1], nil
+}
