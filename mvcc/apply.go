@@ -2,15 +2,18 @@ package mvcc
 
 import "fmt"
 
-// Command is one change of the store as the raft log carries it: a transaction, or a compaction.
+// Command is one change of the store as the raft log carries it. One of its fields is set.
 type Command struct {
-	Txn     *TxnRequest
-	Compact int64 // compact at this revision, if Txn is nil
+	Txn        *TxnRequest
+	Grant      *LeaseGrant
+	Revoke     int64             // a lease
+	Checkpoint []LeaseCheckpoint // an empty list that is not nil does nothing
+	Compact    int64             // compact at this revision, if no other field is set
 }
 
 // Result answers a Command. Err means that the command changed nothing; it is the same on every member.
 type Result struct {
-	Txn TxnResult
+	Txn TxnResult // for commands that are no transaction only Revision is set
 	Err error
 }
 
@@ -46,15 +49,29 @@ func failAll(commands []Command, err error) []Result {
 }
 
 func (s *Store) applyOne(c Command) Result {
-	if c.Txn == nil {
-		return Result{Txn: TxnResult{Revision: s.meta.revision}, Err: s.compact(c.Compact)}
+	var err error
+	switch {
+	case c.Txn != nil:
+		return s.txn(c.Txn)
+	case c.Grant != nil:
+		err = s.grant(c.Grant)
+	case c.Revoke != 0:
+		err = s.revoke(c.Revoke)
+	case c.Checkpoint != nil:
+		s.checkpoint(c.Checkpoint)
+	default:
+		err = s.compact(c.Compact)
 	}
-	if err := c.Txn.Validate(); err != nil {
+	return Result{Txn: TxnResult{Revision: s.meta.revision}, Err: err}
+}
+
+func (s *Store) txn(req *TxnRequest) Result {
+	if err := req.Validate(); err != nil {
 		return Result{Err: err}
 	}
 	t := newWriteTxn(s)
 	defer t.close()
-	result, err := t.run(c.Txn)
+	result, err := t.run(req)
 	return Result{Txn: result, Err: err}
 }
 

@@ -21,7 +21,7 @@ func (s *Store) commitLoop() {
 // Sync makes everything that was applied before the call durable in the file.
 func (s *Store) Sync() error { return s.commit() }
 
-// commit writes the undurable part of the tail, and the numbers that go with it, to the file in one
+// commit writes the undurable part of the tail, the leases that changed and the numbers that go with them, to the file in one
 // bbolt transaction. Apply goes on meanwhile: what it adds is the next commit's.
 func (s *Store) commit() error {
 	s.commitMu.Lock()
@@ -34,19 +34,21 @@ func (s *Store) commit() error {
 
 // commitLocked is commit for a caller that holds commitMu.
 func (s *Store) commitLocked() error {
-	s.mu.RLock()
-	records, m, f := s.tail.undurable(), s.meta, s.file
-	s.mu.RUnlock()
+	s.mu.Lock()
+	records, changes, m, f := s.tail.undurable(), s.leases.takeChanged(), s.meta, s.file
+	s.mu.Unlock()
 	if m == s.durable {
-		return nil
+		return nil // a lease does not change without an index
 	}
-	if err := f.write(records, m); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	s.durable = m
+	err := f.write(records, changes, m)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err != nil {
+		s.leases.giveBack(changes)
+		return fmt.Errorf("commit: %w", err)
+	}
+	s.durable = m
 	s.tail.committed(len(records), s.opts.TailBytes)
 	s.room.Broadcast()
 	return nil

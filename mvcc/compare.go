@@ -11,9 +11,9 @@ import (
 // all: no relation holds, not even NotEqual. A range without keys is like a key that does not exist.
 func (t *writeTxn) holds(c Compare) bool {
 	found, all := false, true
-	t.s.index.scan(keyRange{c.Key, c.End}, t.main, func(_ *keyIndex, v version) bool {
+	t.s.index.scan(keyRange{c.Key, c.End}, t.main, func(k *keyIndex, v version) bool {
 		found = true
-		all = t.relation(c, v)
+		all = t.relation(c, k, v)
 		return all
 	})
 	if !found {
@@ -22,8 +22,8 @@ func (t *writeTxn) holds(c Compare) bool {
 	return all
 }
 
-// relation compares one existing key. Most compares need only the index.
-func (t *writeTxn) relation(c Compare, v version) bool {
+// relation compares one existing key. All compares but that of values need only the index.
+func (t *writeTxn) relation(c Compare, k *keyIndex, v version) bool {
 	switch c.Target {
 	case CompareVersion:
 		return c.Result.of(cmp.Compare(v.number, c.Number))
@@ -31,11 +31,10 @@ func (t *writeTxn) relation(c Compare, v version) bool {
 		return c.Result.of(cmp.Compare(v.created, c.Number))
 	case CompareModRevision:
 		return c.Result.of(cmp.Compare(v.rev.Main, c.Number))
+	case CompareLease:
+		return c.Result.of(cmp.Compare(k.lease, c.Number))
 	}
 	kv := must(t.view().keyValue(v.rev, false))
-	if c.Target == CompareLease {
-		return c.Result.of(cmp.Compare(kv.Lease, c.Number))
-	}
 	return c.Result.of(bytes.Compare(kv.Value, c.Value))
 }
 

@@ -30,8 +30,6 @@
 // transaction open may ask for a lock: bbolt makes a writer that must grow its memory map wait for
 // all readers.
 //
-// Not yet: leases are a number that is kept with the key, without expiry (issue 3).
-//
 // Read first: request.go (the vocabulary), keyindex.go (generations, with an example), then apply.go
-// and txn.go (a write), range.go (a read) and watch.go.
+// and txn.go (a write), range.go (a read), watch.go and lease.go.
 package mvcc

@@ -20,8 +20,14 @@ var (
 	ErrLeaseProvided = errors.New("mvcc: lease is provided")
 	// ErrTooManyOps: a transaction has a list longer than MaxTxnOps, or is nested deeper than MaxTxnDepth.
 	ErrTooManyOps = errors.New("mvcc: too many operations in txn request")
+	// ErrLeaseNotFound: a put names a lease that does not exist, or one that does not exist is to be revoked.
+	ErrLeaseNotFound = errors.New("mvcc: requested lease not found")
+	// ErrLeaseExists: a lease of this id was granted before and not revoked.
+	ErrLeaseExists = errors.New("mvcc: lease already exists")
+	// ErrLeaseTTL: a lease is to be granted for longer than MaxLeaseSeconds.
+	ErrLeaseTTL = errors.New("mvcc: too large lease TTL")
 	// ErrInvalidOp: an operation of a transaction is empty, or of several kinds at once, or a
-	// compare names a target or relation that does not exist.
+	// compare names a target or relation, or a range an order, that does not exist.
 	ErrInvalidOp = errors.New("mvcc: invalid operation in txn request")
 )
 

@@ -19,11 +19,13 @@ type file struct {
 
 var (
 	historyBucket = []byte("history") // revision → record
+	leasesBucket  = []byte("leases")  // id → lease
 	metaBucket    = []byte("meta")    // name → 8 bytes, big-endian
 )
 
-// formatVersion is the version of the file's layout.
-const formatVersion = 1
+// formatVersion is the version of the file's layout. Version 1 had no leases; it is brought up to date
+// when it is opened.
+const formatVersion = 2
 
 // meta is what the file says about itself as a whole.
 type meta struct {
@@ -59,40 +61,47 @@ func openFile(path string) (*file, error) {
 	return f, nil
 }
 
-// init makes the buckets of a new file and refuses one of another format.
+// init makes what a new file, or one of an older version, lacks, and refuses one of another format.
 func (f *file) init() error {
-	fresh := false
+	format := uint64(0)
 	err := f.db.View(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(metaBucket)
-		if fresh = b == nil; fresh {
-			return nil
-		}
-		if v := getNumber(b, "format"); v != formatVersion {
-			return fmt.Errorf("%w: format %d, want %d", ErrCorrupt, v, formatVersion)
+		if b := tx.Bucket(metaBucket); b != nil {
+			if format = getNumber(b, "format"); format == 0 || format > formatVersion {
+				return fmt.Errorf("%w: format %d, want %d", ErrCorrupt, format, formatVersion)
+			}
 		}
 		return nil
 	})
-	if err != nil || !fresh {
+	if err != nil || format == formatVersion {
 		return err
 	}
 	return f.db.Update(func(tx *bbolt.Tx) error {
-		if _, err := tx.CreateBucket(historyBucket); err != nil {
-			return err
+		for _, name := range [][]byte{historyBucket, leasesBucket, metaBucket} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
 		}
-		b, err := tx.CreateBucket(metaBucket)
-		if err != nil {
-			return err
-		}
-		return errors.Join(putNumber(b, "format", formatVersion), meta{revision: firstRevision}.write(tx))
+		m := readMeta(tx)
+		m.revision = max(m.revision, firstRevision)
+		return errors.Join(putNumber(tx.Bucket(metaBucket), "format", formatVersion), m.write(tx))
 	})
 }
 
-// load reads the numbers and builds the index from history.
-func (f *file) load() (meta, *index, error) {
-	var m meta
-	x := newIndex()
-	err := f.db.View(func(tx *bbolt.Tx) error {
-		m = readMeta(tx)
+// content is what a store keeps in memory of its file.
+type content struct {
+	meta   meta
+	index  *index
+	leases *leases
+}
+
+// load reads the numbers and the leases, and builds the index from history.
+func (f *file) load() (c content, err error) {
+	c = content{index: newIndex(), leases: newLeases()}
+	err = f.db.View(func(tx *bbolt.Tx) error {
+		c.meta = readMeta(tx)
+		if err := c.loadLeases(tx); err != nil {
+			return err
+		}
 		return tx.Bucket(historyBucket).ForEach(func(k, v []byte) error {
 			rev, err := parseRevision(k)
 			if err != nil {
@@ -102,15 +111,24 @@ func (f *file) load() (meta, *index, error) {
 			if err != nil {
 				return err
 			}
-			x.obtain(r.kv.Key).restore(&r)
+			c.index.obtain(r.kv.Key).restore(&r)
 			return nil
 		})
 	})
-	return m, x, err
+	c.leases.attachAll(c.index)
+	return c, err
 }
 
-// write appends records and sets the numbers, in one durable transaction.
-func (f *file) write(records []*record, m meta) error {
+func (c *content) loadLeases(tx *bbolt.Tx) error {
+	return tx.Bucket(leasesBucket).ForEach(func(k, v []byte) error {
+		l, err := decodeLease(k, v)
+		c.leases.add(l)
+		return err
+	})
+}
+
+// write appends records, and sets leases and the numbers, in one durable transaction.
+func (f *file) write(records []*record, changes []leaseChange, m meta) error {
 	return f.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(historyBucket)
 		b.FillPercent = 0.95 // keys only ever grow: leave no room for others between them
@@ -119,8 +137,20 @@ func (f *file) write(records []*record, m meta) error {
 				return err
 			}
 		}
-		return m.write(tx)
+		return errors.Join(writeLeases(tx, changes), m.write(tx))
 	})
+}
+
+func writeLeases(tx *bbolt.Tx, changes []leaseChange) (err error) {
+	b := tx.Bucket(leasesBucket)
+	for _, c := range changes {
+		if c.lease == nil {
+			err = errors.Join(err, b.Delete(leaseKey(c.id)))
+		} else {
+			err = errors.Join(err, b.Put(leaseKey(c.id), encodeLease(*c.lease)))
+		}
+	}
+	return err
 }
 
 // remove deletes revisions from history, in one durable transaction.

@@ -14,6 +14,8 @@ func TestFormatOfTheFile(t *testing.T) {
 	l := &raftLog{s: s}
 	l.txn(put("a", "1"))
 	l.txn(del("a"))
+	l.apply(Command{Grant: &LeaseGrant{ID: 0x1234, TTLSeconds: 60}})
+	l.apply(Command{Checkpoint: []LeaseCheckpoint{{ID: 0x1234, RemainingMillis: 300}}})
 	require.NoError(t, s.Sync())
 	require.NoError(t, s.file.db.View(func(tx *bbolt.Tx) error {
 		got := map[string]string{}
@@ -25,7 +27,8 @@ func TestFormatOfTheFile(t *testing.T) {
 			"0000000000000002" + "00000000": "00" + "02" + "01" + "00" + "0000" + "01" + "61" + "31",
 			"0000000000000003" + "00000000": "01" + "00" + "00" + "00" + "0200" + "01" + "61",
 		}, got)
-		require.Equal(t, meta{applied: 2, revision: 3}, readMeta(tx))
+		require.Equal(t, meta{applied: 4, revision: 3}, readMeta(tx))
+		require.Equal(t, "3cac02", hex.EncodeToString(tx.Bucket(leasesBucket).Get([]byte{0, 0, 0, 0, 0, 0, 0x12, 0x34})))
 		return nil
 	}))
 }

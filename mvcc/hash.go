@@ -22,8 +22,8 @@ func (s *Store) HashAt(revision int64) (Hash, int64, error) {
 		revision = found.revision
 	}
 	h := sha256.New()
-	for _, rev := range found.versions {
-		kv, err := v.keyValue(rev, false)
+	for _, selected := range found.versions {
+		kv, err := v.keyValue(selected.rev, false)
 		if err != nil {
 			return Hash{}, 0, err
 		}

@@ -17,7 +17,7 @@ func (s *Store) collect(w *watcher) (batch WatchBatch, more bool) {
 		return WatchBatch{Revision: newest.revision, Err: err, CompactRevision: newest.compacted}, false
 	}
 	defer v.close()
-	c := &collector{w: w, v: v, last: w.next - 1}
+	c := &collector{w: w, v: v, last: w.next - 1, compacted: newest.compacted}
 	if err := c.collect(); err != nil {
 		return WatchBatch{Revision: c.last, Err: err}, false
 	}
@@ -46,22 +46,23 @@ func (s *Store) lookFrom(w *watcher) (*view, meta, error) {
 		}
 	}
 	w.missed = 0
-	if w.next < s.meta.compacted || w.prevKV && w.next == s.meta.compacted {
+	if w.next < s.meta.compacted || w.next == s.meta.compacted && w.req.PrevKV && !w.req.PartialPrevKV {
 		return nil, s.meta, ErrCompacted
 	}
-	v, err := s.newView(w.next >= s.tail.start && !w.prevKV)
+	v, err := s.newView(w.next >= s.tail.start && !w.req.PrevKV)
 	return v, s.meta, err
 }
 
 // collector goes through history, in order, and gathers a batch of events for one watcher.
 type collector struct {
-	w       *watcher
-	v       *view
-	events  []Event
-	last    int64 // all of this main revision, and everything before, was looked at
-	records int
-	bytes   int
-	full    bool // there is more, but the batch is large enough
+	w         *watcher
+	v         *view
+	events    []Event
+	last      int64 // all of this main revision, and everything before, was looked at
+	compacted int64 // what a change up to this revision replaced may be gone
+	records   int
+	bytes     int
+	full      bool // there is more, but the batch is large enough
 }
 
 func (c *collector) collect() error {
@@ -76,7 +77,7 @@ func (c *collector) collect() error {
 		if c.enough(r.rev) {
 			return nil
 		}
-		if !c.w.keys.contains(r.kv.Key) {
+		if !c.w.wants(r) {
 			continue
 		}
 		if err := c.deliver(r); err != nil {
@@ -101,7 +102,7 @@ func (c *collector) collectFile(from int64) error {
 		if err != nil {
 			return err
 		}
-		if !c.w.keys.contains(r.kv.Key) {
+		if !c.w.wants(&r) {
 			continue
 		}
 		if r, err = decodeRecord(rev, bytes.Clone(b)); err != nil { // b is the file itself
@@ -127,7 +128,7 @@ func (c *collector) enough(rev Revision) bool {
 
 func (c *collector) deliver(r *record) error {
 	var prev *KeyValue
-	if c.w.prevKV {
+	if c.w.req.PrevKV && r.rev.Main > c.compacted {
 		var err error
 		if prev, err = c.v.previous(r); err != nil {
 			return err

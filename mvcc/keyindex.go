@@ -31,6 +31,7 @@ import (
 // Had 6 not been written, compact 5 would leave nothing and the key is forgotten altogether.
 type keyIndex struct {
 	key         []byte
+	lease       int64 // that the key is attached to now, 0 for none
 	generations []generation
 }
 
@@ -70,6 +71,7 @@ func (k *keyIndex) tombstone(rev Revision) {
 // restore adds what a record of the file says. Records come in the order of their revisions, but the
 // first ones of a key may be missing: compaction took them.
 func (k *keyIndex) restore(r *record) {
+	k.lease = r.kv.Lease // 0 in a tombstone
 	g := k.open()
 	switch {
 	case g == nil:

@@ -12,10 +12,11 @@ import (
 type model struct {
 	snapshots []map[string]KeyValue // by main revision; [0] and [1] are the empty store
 	compacted int64
+	leases    map[int64]Lease
 }
 
 func newModel() *model {
-	return &model{snapshots: []map[string]KeyValue{{}, {}}}
+	return &model{snapshots: []map[string]KeyValue{{}, {}}, leases: map[int64]Lease{}}
 }
 
 func (m *model) revision() int64 { return int64(len(m.snapshots) - 1) }
@@ -46,24 +47,77 @@ func (m *model) read(req RangeRequest) (RangeResult, error) {
 	return res, nil
 }
 
+func (m *model) grant(g *LeaseGrant) error {
+	if _, exists := m.leases[g.ID]; exists {
+		return ErrLeaseExists
+	}
+	m.leases[g.ID] = Lease{ID: g.ID, TTLSeconds: g.TTLSeconds}
+	return nil
+}
+
+func (m *model) revoke(id int64) error {
+	if _, exists := m.leases[id]; !exists {
+		return ErrLeaseNotFound
+	}
+	delete(m.leases, id)
+	state := maps.Clone(m.snapshots[m.revision()])
+	maps.DeleteFunc(state, func(_ string, kv KeyValue) bool { return kv.Lease == id })
+	if len(state) < len(m.snapshots[m.revision()]) {
+		m.snapshots = append(m.snapshots, state)
+	}
+	return nil
+}
+
+func (m *model) checkpoint(c LeaseCheckpoint) {
+	if l, exists := m.leases[c.ID]; exists {
+		l.RemainingMillis = c.RemainingMillis
+		m.leases[c.ID] = l
+	}
+}
+
+// attached are the keys of a lease, in order.
+func (m *model) attached(id int64) [][]byte {
+	keys := [][]byte{}
+	for _, key := range universe {
+		if kv, exists := m.snapshots[m.revision()][key]; exists && kv.Lease == id {
+			keys = append(keys, []byte(key))
+		}
+	}
+	return keys
+}
+
 func readFrom(state map[string]KeyValue, req RangeRequest) (res RangeResult) {
 	for _, key := range slices.Sorted(maps.Keys(state)) {
 		if !inRange(key, req.Key, req.End) {
 			continue
 		}
 		res.Count++
-		if req.CountOnly {
-			continue
-		}
-		if req.Limit > 0 && res.Count > req.Limit {
-			res.More = true
-			continue
-		}
 		kv := state[key]
-		if req.KeysOnly {
-			kv.Value = nil
+		if req.CountOnly || kv.ModRevision < req.MinModRevision || kv.CreateRevision < req.MinCreateRevision ||
+			req.MaxModRevision > 0 && kv.ModRevision > req.MaxModRevision ||
+			req.MaxCreateRevision > 0 && kv.CreateRevision > req.MaxCreateRevision {
+			continue
 		}
 		res.KVs = append(res.KVs, kv)
+	}
+	slices.SortStableFunc(res.KVs, func(a, b KeyValue) int {
+		c := map[SortTarget]int{
+			SortByKey: bytes.Compare(a.Key, b.Key), SortByVersion: cmp.Compare(a.Version, b.Version),
+			SortByCreateRevision: cmp.Compare(a.CreateRevision, b.CreateRevision),
+			SortByModRevision:    cmp.Compare(a.ModRevision, b.ModRevision), SortByValue: bytes.Compare(a.Value, b.Value),
+		}[req.SortBy]
+		if req.Descending {
+			return -c
+		}
+		return c
+	})
+	if req.Limit > 0 && len(res.KVs) > int(req.Limit) {
+		res.KVs, res.More = res.KVs[:req.Limit], true
+	}
+	if req.KeysOnly {
+		for i := range res.KVs {
+			res.KVs[i].Value = nil
+		}
 	}
 	return res
 }
@@ -176,7 +230,13 @@ func (t *modelTxn) check(req *TxnRequest) error {
 			if _, err := t.m.read(*op.Range); err != nil {
 				return err
 			}
-		case op.Put != nil && (op.Put.IgnoreValue || op.Put.IgnoreLease):
+		case op.Put != nil:
+			if _, ok := t.m.leases[op.Put.Lease]; op.Put.Lease != 0 && !ok {
+				return ErrLeaseNotFound
+			}
+			if !op.Put.IgnoreValue && !op.Put.IgnoreLease {
+				continue
+			}
 			if _, ok := t.before[string(op.Put.Key)]; !ok {
 				return ErrKeyNotFound
 			}
@@ -272,25 +332,25 @@ func (m *model) events(req WatchRequest) (events []Event) {
 		before, after := m.snapshots[rev-1], m.snapshots[rev]
 		for _, key := range universe {
 			if inRange(key, req.Key, req.End) {
-				events = append(events, change(key, rev, before, after, req.PrevKV)...)
+				events = append(events, m.change(key, rev, before, after, req)...)
 			}
 		}
 	}
 	return events
 }
 
-func change(key string, rev int64, before, after map[string]KeyValue, prevKV bool) []Event {
+func (m *model) change(key string, rev int64, before, after map[string]KeyValue, req WatchRequest) []Event {
 	old, was := before[key]
 	now, is := after[key]
 	e := Event{Type: PutEvent, KV: now}
 	switch {
-	case is && now.ModRevision == rev:
-	case was && !is:
+	case is && now.ModRevision == rev && !req.NoPut:
+	case was && !is && !req.NoDelete:
 		e = Event{Type: DeleteEvent, KV: KeyValue{Key: []byte(key), ModRevision: rev}}
 	default:
 		return nil
 	}
-	if prevKV && was {
+	if req.PrevKV && was && rev > m.compacted {
 		e.PrevKV = &old
 	}
 	return []Event{e}

@@ -24,6 +24,7 @@ func TestModel(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"":        x.compareHead,
 			"txn":     x.txn,
+			"lease":   x.lease,
 			"compact": x.compact,
 			"range":   x.readAnywhere,
 			"watch":   x.watch,
@@ -96,6 +97,40 @@ func (x *randomStore) txn(t *rapid.T) {
 	if err == nil {
 		require.Equal(t, normal(want), normal(got.Txn))
 	}
+	if req.ReadOnly() {
+		again, err := x.s.ReadTxn(req)
+		require.NoError(t, err)
+		require.Equal(t, normal(want), normal(again))
+	}
+}
+
+func (x *randomStore) lease(t *rapid.T) {
+	id := drawLease(t)
+	switch rapid.IntRange(0, 2).Draw(t, "what") {
+	case 0:
+		g := &LeaseGrant{ID: id, TTLSeconds: rapid.Int64Range(1, 100).Draw(t, "ttl")}
+		require.Equal(t, x.m.grant(g), x.apply(Command{Grant: g}).Err)
+	case 1:
+		want := x.m.revoke(id)
+		got := x.apply(Command{Revoke: id})
+		require.Equal(t, want, got.Err)
+		require.Equal(t, x.m.revision(), got.Txn.Revision)
+	case 2:
+		c := LeaseCheckpoint{ID: id, RemainingMillis: rapid.Int64Range(0, 100).Draw(t, "left")}
+		x.m.checkpoint(c)
+		require.NoError(t, x.apply(Command{Checkpoint: []LeaseCheckpoint{c}}).Err)
+	}
+}
+
+func drawLease(t *rapid.T) int64 { return rapid.SampledFrom([]int64{1, 2, -3}).Draw(t, "lease") }
+
+func (x *randomStore) compareLeases(t *rapid.T) {
+	all := x.s.Leases()
+	require.Len(t, all, len(x.m.leases))
+	for _, l := range all {
+		require.Equal(t, x.m.leases[l.ID], l)
+		require.Equal(t, x.m.attached(l.ID), x.s.LeaseKeys(l.ID))
+	}
 }
 
 func (x *randomStore) compact(t *rapid.T) {
@@ -122,6 +157,7 @@ func (x *randomStore) compareHead(t *rapid.T) {
 	got, err := x.s.Range(req)
 	require.NoError(t, err)
 	require.Equal(t, normalRange(want), normalRange(got))
+	x.compareLeases(t)
 }
 
 func (x *randomStore) readAnywhere(t *rapid.T) {
@@ -136,9 +172,11 @@ func (x *randomStore) readAnywhere(t *rapid.T) {
 func (x *randomStore) watch(t *rapid.T) {
 	key, end := drawKeys(t)
 	req := WatchRequest{Key: key, End: end, StartRevision: drawStart(t, x.m), PrevKV: rapid.Bool().Draw(t, "prevKV"), Progress: true}
+	req.PartialPrevKV = rapid.Bool().Draw(t, "partial")
+	req.NoPut, req.NoDelete = rapid.IntRange(0, 4).Draw(t, "noPut") == 0, rapid.IntRange(0, 4).Draw(t, "noDelete") == 0
 	f := newFollower(x, req)
 	defer f.stop()
-	if req.StartRevision < x.m.compacted || req.PrevKV && req.StartRevision == x.m.compacted {
+	if req.StartRevision < x.m.compacted || req.PrevKV && !req.PartialPrevKV && req.StartRevision == x.m.compacted {
 		b := f.batch(t)
 		require.ErrorIs(t, b.Err, ErrCompacted)
 		require.Equal(t, x.m.compacted, b.CompactRevision)
@@ -282,7 +320,16 @@ func drawKeys(t *rapid.T) (key, end []byte) {
 
 func drawRange(t *rapid.T, m *model) RangeRequest {
 	key, end := drawKeys(t)
+	bound := func(name string) int64 {
+		if rapid.IntRange(0, 5).Draw(t, name) > 0 {
+			return 0
+		}
+		return drawRevision(t, m)
+	}
 	return RangeRequest{
+		MinModRevision: bound("minMod"), MaxModRevision: bound("maxMod"),
+		MinCreateRevision: bound("minCreate"), MaxCreateRevision: bound("maxCreate"),
+		SortBy: SortTarget(rapid.IntRange(0, int(SortByValue)).Draw(t, "sort")), Descending: rapid.Bool().Draw(t, "descending"),
 		Key: key, End: end, Revision: drawRevision(t, m), Limit: rapid.Int64Range(0, 3).Draw(t, "limit"),
 		KeysOnly: rapid.Bool().Draw(t, "keysOnly"), CountOnly: rapid.IntRange(0, 4).Draw(t, "countOnly") == 0,
 	}
@@ -330,7 +377,7 @@ func drawOp(t *rapid.T, m *model, depth int) Op {
 			p.Value = drawValue(t)
 		}
 		if p.IgnoreLease = rapid.IntRange(0, 4).Draw(t, "ignoreLease") == 0; !p.IgnoreLease {
-			p.Lease = rapid.Int64Range(0, 2).Draw(t, "lease")
+			p.Lease = rapid.SampledFrom([]int64{0, 1, -3}).Draw(t, "lease")
 		}
 		return Op{Put: p}
 	case kind < 7:

@@ -3,8 +3,8 @@ package mvcc
 // Range reads keys, in key order, as of a revision. It fails with ErrFutureRevision or ErrCompacted
 // if the revision is not (yet, any more) there; a read at revision 0 never does (KV-03).
 func (s *Store) Range(req RangeRequest) (RangeResult, error) {
-	if len(req.Key) == 0 {
-		return RangeResult{}, ErrEmptyKey
+	if err := req.validate(); err != nil {
+		return RangeResult{}, err
 	}
 	found, v, err := s.find(req)
 	if err != nil {
@@ -47,8 +47,9 @@ func (s *Store) checkRevision(revision int64) error {
 type selection struct {
 	req      RangeRequest
 	revision int64 // the newest when the read was served
-	versions []Revision
+	versions []version
 	count    int64
+	more     bool
 }
 
 // find selects the versions that req asks for; newest is the store's newest revision.
@@ -58,38 +59,51 @@ func (x *index) find(req RangeRequest, newest int64) selection {
 		at = newest
 	}
 	found := selection{req: req, revision: newest}
+	early := req.SortBy == SortByKey && !req.Descending // the first keys found are the ones to return
 	x.scan(keyRange{req.Key, req.End}, at, func(_ *keyIndex, v version) bool {
 		found.count++
-		if !req.CountOnly && (req.Limit <= 0 || found.count <= req.Limit) {
-			found.versions = append(found.versions, v.rev)
+		switch {
+		case req.CountOnly || !req.within(v):
+		case early && req.Limit > 0 && int64(len(found.versions)) == req.Limit:
+			found.more = true
+		default:
+			found.versions = append(found.versions, v)
 		}
 		return true
 	})
+	if !early && req.SortBy != SortByValue {
+		req.sort(found.versions)
+		found.versions, found.more = cut(found.versions, req.Limit)
+	}
 	return found
 }
 
-// oldest is the lowest main revision selected; the store's newest if nothing is.
+// oldest is the lowest main revision selected; one above the store's newest if nothing is.
 func (f *selection) oldest() int64 {
 	oldest := f.revision + 1
-	for _, rev := range f.versions {
-		oldest = min(oldest, rev.Main)
+	for _, v := range f.versions {
+		oldest = min(oldest, v.rev.Main)
 	}
 	return oldest
 }
 
 func (f *selection) result(v *view) (RangeResult, error) {
-	res := RangeResult{Revision: f.revision, Count: f.count}
+	res := RangeResult{Revision: f.revision, Count: f.count, More: f.more}
 	if f.req.CountOnly {
 		return res, nil
 	}
-	res.More = f.count > int64(len(f.versions))
+	byValue := f.req.SortBy == SortByValue
 	res.KVs = make([]KeyValue, len(f.versions))
-	for i, rev := range f.versions {
-		kv, err := v.keyValue(rev, f.req.KeysOnly)
+	for i, selected := range f.versions {
+		kv, err := v.keyValue(selected.rev, f.req.KeysOnly && !byValue)
 		if err != nil {
 			return RangeResult{}, err
 		}
 		res.KVs[i] = kv
+	}
+	if byValue {
+		f.req.sortValues(res.KVs)
+		res.KVs, res.More = cut(res.KVs, f.req.Limit)
 	}
 	return res, nil
 }

@@ -19,13 +19,33 @@ type RangeRequest struct {
 	Limit     int64 // at most so many keys, 0 for all
 	KeysOnly  bool  // leave Value empty
 	CountOnly bool  // leave KVs empty
+
+	// Bounds of what is returned, inclusive; 0 is none. They do not change Count.
+	MinModRevision, MaxModRevision       int64
+	MinCreateRevision, MaxCreateRevision int64
+	// SortBy and Descending say in which order keys are returned, before Limit cuts the answer short.
+	// Keys that are equal in SortBy stand in key order.
+	SortBy     SortTarget
+	Descending bool
 }
+
+// SortTarget is what keys are sorted by.
+type SortTarget uint8
+
+// The attributes that a range can be sorted by.
+const (
+	SortByKey SortTarget = iota
+	SortByVersion
+	SortByCreateRevision
+	SortByModRevision
+	SortByValue
+)
 
 // RangeResult answers a RangeRequest.
 type RangeResult struct {
 	Revision int64 // the store's newest revision when the read was served
 	KVs      []KeyValue
-	Count    int64 // keys in the range, whatever Limit says
+	Count    int64 // keys in the range, whatever Limit and the bounds say
 	More     bool  // Limit cut the answer short
 }
 
@@ -73,10 +93,10 @@ type Op struct {
 // PutRequest writes a key.
 type PutRequest struct {
 	Key, Value  []byte
-	Lease       int64
-	PrevKV      bool // return the version that this put replaces
-	IgnoreValue bool // keep the present value (the key must exist)
-	IgnoreLease bool // keep the present lease (the key must exist)
+	Lease       int64 // attaches the key to a lease, which must exist; 0 attaches it to none
+	PrevKV      bool  // return the version that this put replaces
+	IgnoreValue bool  // keep the present value (the key must exist)
+	IgnoreLease bool  // keep the present lease (the key must exist)
 }
 
 // DeleteRequest deletes the keys in [Key, End), with End as in RangeRequest.
@@ -138,7 +158,12 @@ type WatchRequest struct {
 	Key, End      []byte
 	StartRevision int64 // first revision to report; 0 means the next one
 	PrevKV        bool
+	// PartialPrevKV lets a watch with PrevKV start at the compacted revision, as etcd does: the events
+	// of that revision then come without PrevKV.
+	PartialPrevKV bool
 	Progress      bool // also send batches without events that move Revision on when nothing happens
+	NoPut         bool // leave puts out
+	NoDelete      bool // leave deletes out
 }
 
 // WatchBatch is what a watch delivers. Events are in revision order and the events of one

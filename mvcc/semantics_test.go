@@ -218,6 +218,7 @@ func TestCompares(t *testing.T) {
 	l := &raftLog{s: s}
 	l.txn(put("a", "1")) // 2
 	l.txn(put("a", "2")) // 3
+	require.NoError(t, l.apply(Command{Grant: &LeaseGrant{ID: 7, TTLSeconds: 5}}).Err)
 	l.txn(Op{Put: &PutRequest{Key: []byte("b"), Value: []byte("1"), Lease: 7}})
 	for _, c := range []struct {
 		name string
@@ -267,6 +268,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"keep the lease of nothing", Op{Put: &PutRequest{Key: []byte("x"), IgnoreLease: true}}, ErrKeyNotFound},
 		{"keep the value and set it", Op{Put: &PutRequest{Key: []byte("a"), Value: []byte("v"), IgnoreValue: true}}, ErrValueProvided},
 		{"keep the lease and set it", Op{Put: &PutRequest{Key: []byte("a"), Lease: 1, IgnoreLease: true}}, ErrLeaseProvided},
+		{"attach to no lease", Op{Put: &PutRequest{Key: []byte("a"), Lease: 1}}, ErrLeaseNotFound},
+		{"attach nothing to no lease", Op{Put: &PutRequest{Key: []byte("x"), IgnoreValue: true, Lease: 1}}, ErrLeaseNotFound},
+		{"sort by what is not there", Op{Range: &RangeRequest{Key: []byte("a"), SortBy: SortByValue + 1}}, ErrInvalidOp},
 		{"nested too deep", deep, ErrTooManyOps},
 	} {
 		t.Run(c.name, func(t *testing.T) {

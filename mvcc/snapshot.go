@@ -44,7 +44,7 @@ func (s *Store) Restore(r io.Reader) error {
 	if err := writeFile(temp, r); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	m, x, err := inspect(temp)
+	c, err := inspect(temp)
 	if err != nil {
 		return errors.Join(fmt.Errorf("restore: %w", err), removeLeftover(temp))
 	}
@@ -58,18 +58,18 @@ func (s *Store) Restore(r io.Reader) error {
 	if err := s.swapFile(temp); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	s.adopt(m, x)
+	s.adopt(c)
 	return nil
 }
 
-// inspect reads a snapshot's numbers and index.
-func inspect(path string) (meta, *index, error) {
+// inspect reads a snapshot once, whole.
+func inspect(path string) (content, error) {
 	f, err := openFile(path)
 	if err != nil {
-		return meta{}, nil, err
+		return content{}, err
 	}
-	m, x, err := f.load()
-	return m, x, errors.Join(err, f.db.Close())
+	c, err := f.load()
+	return c, errors.Join(err, f.db.Close())
 }
 
 // swapFile puts the file temp in the place of the store's. The caller holds both locks; closing the
@@ -88,9 +88,9 @@ func (s *Store) swapFile(temp string) error {
 }
 
 // adopt makes a restored file's content the store's.
-func (s *Store) adopt(m meta, x *index) {
-	before := s.meta.revision
-	s.meta, s.durable, s.index = m, m, x
+func (s *Store) adopt(c content) {
+	before, m := s.meta.revision, c.meta
+	s.meta, s.durable, s.index, s.leases = m, m, c.index, c.leases
 	s.tail = tail{start: m.revision + 1}
 	for _, w := range s.watchers.list {
 		if w.missed == 0 {

@@ -10,6 +10,7 @@ type Stats struct {
 	Applied      uint64 // raft index of the newest command applied
 	Durable      uint64 // raft index up to which the file is complete
 	Keys         int    // keys in the index, deleted ones included until compaction forgets them
+	Leases       int
 	Watchers     int
 	TailBytes    int   // memory held by recent history
 	PendingBytes int   // part of TailBytes that is not in the file yet
@@ -26,7 +27,7 @@ func (s *Store) Stats() (Stats, error) {
 	}
 	st := Stats{
 		Revision: s.meta.revision, Compacted: s.meta.compacted, Swept: s.meta.swept, Applied: s.meta.applied,
-		Keys: s.index.tree.Len(), Watchers: len(s.watchers.list),
+		Keys: s.index.tree.Len(), Leases: len(s.leases.byID), Watchers: len(s.watchers.list),
 		TailBytes: s.tail.bytes, PendingBytes: s.tail.undurableBytes(),
 	}
 	err := s.file.db.View(func(tx *bbolt.Tx) error {

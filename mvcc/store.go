@@ -58,6 +58,7 @@ type Store struct {
 	closed   bool
 	file     *file
 	index    *index
+	leases   *leases
 	tail     tail
 	meta     meta // as applied; the file may be behind
 	watchers watchers
@@ -76,12 +77,12 @@ func Open(path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, x, err := f.load()
+	c, err := f.load()
 	if err != nil {
 		return nil, errors.Join(err, f.db.Close())
 	}
-	s := &Store{path: path, opts: opts.withDefaults(), file: f, index: x, meta: m, durable: m}
-	s.tail.start = m.revision + 1
+	s := &Store{path: path, opts: opts.withDefaults(), file: f, index: c.index, leases: c.leases, meta: c.meta, durable: c.meta}
+	s.tail.start = c.meta.revision + 1
 	s.room = sync.NewCond(&s.mu)
 	s.startBackground()
 	return s, nil

@@ -39,12 +39,17 @@ func (t *writeTxn) run(req *TxnRequest) (TxnResult, error) {
 		return TxnResult{}, err
 	}
 	result := t.do(b)
+	t.finish()
+	return result, nil
+}
+
+// finish makes what was written the newest revision; nothing written is no revision.
+func (t *writeTxn) finish() {
 	if len(t.written) > 0 {
 		t.s.meta.revision = t.main
 		t.s.watchers.notify(t.written)
 		t.s.noteDirty()
 	}
-	return result, nil
 }
 
 func (t *writeTxn) choose(req *TxnRequest) *branch {
@@ -71,15 +76,25 @@ func (t *writeTxn) check(b *branch) error {
 		switch {
 		case op.Range != nil:
 			err = t.s.checkRevision(op.Range.Revision)
-		case op.Put != nil && (op.Put.IgnoreValue || op.Put.IgnoreLease):
-			if _, _, ok := t.s.index.current(op.Put.Key); !ok {
-				err = ErrKeyNotFound
-			}
+		case op.Put != nil:
+			err = t.checkPut(op.Put)
 		case op.Txn != nil:
 			err = t.check(b.nested[i])
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func (t *writeTxn) checkPut(p *PutRequest) error {
+	if p.Lease != 0 && !t.s.leases.exists(p.Lease) {
+		return ErrLeaseNotFound
+	}
+	if p.IgnoreValue || p.IgnoreLease {
+		if _, _, ok := t.s.index.current(p.Key); !ok {
+			return ErrKeyNotFound
 		}
 	}
 	return nil
@@ -139,6 +154,7 @@ func (t *writeTxn) put(req *PutRequest) *PutResult {
 	r.rev = v.rev
 	r.kv.ModRevision, r.kv.CreateRevision, r.kv.Version = t.main, v.created, v.number
 	t.write(r)
+	t.s.leases.attach(k, r.kv.Lease)
 	if !req.PrevKV {
 		prev = nil
 	}
@@ -160,11 +176,17 @@ func (t *writeTxn) delete(req *DeleteRequest) *DeleteResult {
 		if req.PrevKV {
 			res.PrevKVs = append(res.PrevKVs, must(t.view().keyValue(d.v.rev, false)))
 		}
-		rev := t.next()
-		d.k.tombstone(rev)
-		t.write(&record{rev: rev, prev: d.v.rev, tombstone: true, kv: KeyValue{Key: d.k.key, ModRevision: t.main}})
+		t.deleteKey(d.k, d.v)
 	}
 	return res
+}
+
+// deleteKey deletes a key whose current version is v.
+func (t *writeTxn) deleteKey(k *keyIndex, v version) {
+	rev := t.next()
+	k.tombstone(rev)
+	t.write(&record{rev: rev, prev: v.rev, tombstone: true, kv: KeyValue{Key: k.key, ModRevision: t.main}})
+	t.s.leases.attach(k, 0)
 }
 
 func (t *writeTxn) next() Revision {

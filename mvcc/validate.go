@@ -71,7 +71,7 @@ func (op Op) changes(depth int) (changes, error) {
 	case op.Delete != nil:
 		return changes{deletes: []keyRange{{op.Delete.Key, op.Delete.End}}}, needKey(op.Delete.Key)
 	case op.Range != nil:
-		return changes{}, needKey(op.Range.Key)
+		return changes{}, op.Range.validate()
 	default:
 		return op.Txn.changes(depth + 1)
 	}
@@ -85,6 +85,13 @@ func (op Op) hasOneKind() bool {
 		}
 	}
 	return n == 1
+}
+
+func (r *RangeRequest) validate() error {
+	if r.SortBy > SortByValue {
+		return ErrInvalidOp
+	}
+	return needKey(r.Key)
 }
 
 func (p *PutRequest) validate() error {

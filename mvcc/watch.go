@@ -14,11 +14,10 @@ import (
 //	Apply ── missed = 7, wake ──►  watcher's goroutine ── batch ──► out (room for one) ──► receiver
 //	                                  │ reads [7, newest] from tail or file
 type watcher struct {
-	keys     keyRange
-	prevKV   bool
-	progress bool
-	out      chan WatchBatch
-	wake     chan struct{} // room for one
+	req  WatchRequest
+	keys keyRange
+	out  chan WatchBatch
+	wake chan struct{} // room for one
 
 	// next is the first revision that was not looked at, and behind says that the last look did not
 	// reach the newest one. Only the watcher's goroutine uses them.
@@ -49,11 +48,19 @@ func (ws *watchers) notify(written []*record) {
 
 func (w *watcher) concerned(written []*record) bool {
 	for _, r := range written {
-		if w.keys.contains(r.kv.Key) {
+		if w.wants(r) {
 			return true
 		}
 	}
 	return false
+}
+
+// wants reports whether a change is one that the watcher is told of.
+func (w *watcher) wants(r *record) bool {
+	if r.tombstone && w.req.NoDelete || !r.tombstone && w.req.NoPut {
+		return false
+	}
+	return w.keys.contains(r.kv.Key)
 }
 
 func (ws *watchers) remove(w *watcher) {
@@ -70,11 +77,11 @@ func (ws *watchers) remove(w *watcher) {
 // applied after Watch has returned is seen.
 //
 // A watch can start at the compacted revision itself, as in etcd, deletes included (KV-01). With
-// PrevKV it has to start above: the versions before are gone. Below, the first and only batch
+// PrevKV it has to start above: the versions before are gone (but see PartialPrevKV). Below, the first and only batch
 // carries ErrCompacted (KV-17). The same happens later to a watcher so slow that a compaction passes it.
 func (s *Store) Watch(ctx context.Context, req WatchRequest) <-chan WatchBatch {
 	w := &watcher{
-		keys: keyRange{req.Key, req.End}, prevKV: req.PrevKV, progress: req.Progress,
+		req: req, keys: keyRange{req.Key, req.End},
 		out: make(chan WatchBatch, 1), wake: make(chan struct{}, 1),
 	}
 	s.mu.Lock()
@@ -103,7 +110,7 @@ func (s *Store) serve(ctx context.Context, w *watcher) {
 	defer s.unregister(w)
 	for {
 		batch, more := s.collect(w)
-		if batch.Err != nil || len(batch.Events) > 0 || w.progress && batch.Revision > w.told.Load() {
+		if batch.Err != nil || len(batch.Events) > 0 || w.req.Progress && batch.Revision > w.told.Load() {
 			select {
 			case w.out <- batch:
 				w.told.Store(batch.Revision)
@@ -153,7 +160,7 @@ func (s *Store) RequestProgress() {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, w := range s.watchers.list {
-		if w.progress && w.told.Load() < s.meta.revision {
+		if w.req.Progress && w.told.Load() < s.meta.revision {
 			kick(w.wake)
 		}
 	}
