@@ -39,7 +39,16 @@ func TestKillNine(t *testing.T) {
 	sharedNode, sharedOnce = nil, sync.Once{}
 	n := newNode(t.TempDir(), 6443)
 	require.NoError(t, n.start())
-	t.Cleanup(func() { n.stop() })
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = n.start()
+			_ = n.waitReady(time.Minute)
+			t.Log(n.tryKubectl("get", "pods", "-o", "yaml"))
+			t.Log(n.tryKubectl("get", "events"))
+			t.Log(n.logTail())
+		}
+		n.stop()
+	})
 	require.NoError(t, n.waitReady(60*time.Second), n.logTail())
 	k := embeddedKubectl()
 	k.okInput(t, n, deployment("steady", 3), "apply", "-f", "-")
@@ -59,6 +68,7 @@ func TestKillNine(t *testing.T) {
 	for crash := range crashes {
 		time.Sleep(time.Duration(50+random.IntN(700)) * time.Millisecond)
 		n.kill9()
+		require.Equal(t, before, containerPIDs(), "containers kept their processes, crash %d", crash)
 		require.NoError(t, n.start(), "crash %d", crash)
 		require.NoError(t, n.waitServing(30*time.Second), "crash %d: %s", crash, n.logTail())
 	}
@@ -100,7 +110,9 @@ func (n *node) waitServing(limit time.Duration) error {
 // write creates ConfigMaps and updates each once, and notes what was acknowledged. Errors are
 // expected: the server is being killed.
 func write(ctx context.Context, t *testing.T, n *node, id int, acked *acknowledged) {
-	client := kubernetes.NewForConfigOrDie(n.restConfig(t)).CoreV1().ConfigMaps("default")
+	config := n.restConfig(t)
+	config.QPS = -1 // as fast as the server answers
+	client := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 	for i := 0; ctx.Err() == nil; i++ {
 		name := fmt.Sprintf("w%d-%06d", id, i)
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"crash": "yes"}}, Data: map[string]string{"v": "1"}}
