@@ -88,8 +88,8 @@ func queryInt(q url.Values, name string) (*int64, error) {
 	return &n, nil
 }
 
-// logInstance finds the instance of a container whose log is wanted: the newest or, for previous, the one that the pod's
-// status calls the last one to have ended.
+// logInstance finds the instance of a container whose log is wanted: the newest that was started (one that was not has no
+// log yet) or, for previous, the one that the pod's status calls the last one to have ended.
 func (a *Agent) logInstance(ctx context.Context, pod *corev1.Pod, container string, previous bool) (*podstate.Instance, error) {
 	state, err := a.cri.podState(ctx, pod.UID)
 	if err != nil {
@@ -107,14 +107,16 @@ func (a *Agent) logInstance(ctx context.Context, pod *corev1.Pod, container stri
 		}
 		return nil, fmt.Errorf("previous terminated container %q in pod %q not found", container, pod.Name)
 	}
-	if len(list) == 0 {
-		reason := podstate.ReasonContainerCreating
-		if status != nil && status.State.Waiting != nil {
-			reason = status.State.Waiting.Reason
+	for _, in := range list {
+		if in.State != runtimeapi.ContainerState_CONTAINER_CREATED {
+			return in, nil
 		}
-		return nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", container, pod.Name, reason)
 	}
-	return list[0], nil
+	reason := podstate.ReasonContainerCreating
+	if status != nil && status.State.Waiting != nil {
+		reason = status.State.Waiting.Reason
+	}
+	return nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", container, pod.Name, reason)
 }
 
 func containerStatus(pod *corev1.Pod, name string) *corev1.ContainerStatus {
