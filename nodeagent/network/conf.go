@@ -114,29 +114,29 @@ func withIPAM(list *libcni.NetworkConfigList) (*libcni.NetworkConfigList, error)
 	return &longer, nil
 }
 
-// writeDefault writes our configuration, unless another file is the one in force.
-// The caller holds mu.
-func (n *Network) writeDefault(cidr netip.Prefix) error {
+// writeDefault writes our configuration, unless there is another file, and says whether it
+// did. The caller holds mu.
+func (n *Network) writeDefault(cidr netip.Prefix) (ours bool, err error) {
 	files, err := libcni.ConfFiles(n.cfg.ConfDir, []string{".conflist", ".conf", ".json"})
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, f := range files {
 		if filepath.Base(f) != defaultFile {
 			n.log.Info("using the CNI configuration that is there", "path", first(files))
-			return nil
+			return false, nil
 		}
 	}
 	b, err := json.MarshalIndent(n.defaultList(cidr), "", "  ")
 	if err != nil {
-		return err
+		return false, err
 	}
 	path := filepath.Join(n.cfg.ConfDir, defaultFile)
 	tmp := path + ".tmp" // no extension that anyone reads
 	if err := os.WriteFile(tmp, b, 0o644); err != nil {
-		return err
+		return false, err
 	}
-	return os.Rename(tmp, path)
+	return true, os.Rename(tmp, path)
 }
 
 func (n *Network) defaultList(cidr netip.Prefix) map[string]any {
@@ -154,10 +154,8 @@ func (n *Network) defaultList(cidr netip.Prefix) map[string]any {
 			"routes":  []map[string]string{{"dst": route}},
 		},
 	}
-	if backend := natBackend(); backend != "" {
-		bridge["ipMasq"], bridge["ipMasqBackend"] = true, backend
-	} else {
-		n.log.Warn("neither nft nor iptables found: pods reach this node and each other, but their traffic is not masqueraded and host ports are refused")
+	if natBackend() == "iptables" {
+		bridge["ipMasq"], bridge["ipMasqBackend"] = true, "iptables" // without nft: see masquerade.go
 	}
 	return map[string]any{"cniVersion": cniVersion, "name": defaultName, "plugins": []any{bridge}}
 }

@@ -2,8 +2,8 @@
 //
 // A node has a configuration directory and a directory of plugin programs. When somebody
 // put a configuration there, it is used as it is. Otherwise SetPodCIDR writes the default:
-// one bridge for the node, addresses from the node's pod CIDR by host-local, masquerading
-// where nft or iptables is there to do it; portmap is added in memory for those pods that
+// one bridge for the node, addresses from the node's pod CIDR by host-local, and one rule
+// that masquerades them, where nft (or else iptables, by the bridge plugin) is there; portmap is added in memory for those pods that
 // ask for host ports, because it doubles the time of an attachment.
 //
 // Everything an agent keeps here (address leases, libcni's cache) lies below Config.StateDir,

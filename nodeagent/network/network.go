@@ -72,7 +72,7 @@ func New(cfg Config) (*Network, error) {
 
 // SetPodCIDR tells the range of this node's pod addresses. It writes the default
 // configuration unless somebody else's is there.
-func (n *Network) SetPodCIDR(cidr string) error {
+func (n *Network) SetPodCIDR(ctx context.Context, cidr string) error {
 	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil {
 		return fmt.Errorf("pod CIDR: %w", err)
@@ -82,10 +82,30 @@ func (n *Network) SetPodCIDR(cidr string) error {
 	if n.cidr == prefix.Masked().String() {
 		return nil
 	}
-	if err := n.writeDefault(prefix.Masked()); err != nil {
+	ours, err := n.writeDefault(prefix.Masked())
+	if err != nil {
 		return fmt.Errorf("pod network: %w", err)
 	}
+	if ours {
+		if err := n.reachWorld(ctx, prefix.Masked()); err != nil {
+			return fmt.Errorf("pod network: %w", err)
+		}
+	}
 	n.cidr = prefix.Masked().String()
+	return nil
+}
+
+// reachWorld makes the node a router for its pods, as far as the machine has the programs.
+func (n *Network) reachWorld(ctx context.Context, cidr netip.Prefix) error {
+	switch natBackend() {
+	case "nftables":
+		// A kernel or container that refuses NAT still runs pods.
+		if err := n.masquerade(ctx, cidr); err != nil {
+			n.log.Warn("traffic of pods is not masqueraded", "err", err)
+		}
+	case "":
+		n.log.Warn("neither nft nor iptables found: pods reach this node and each other, but their traffic is not masqueraded and host ports are refused")
+	}
 	return enableForwarding()
 }
 

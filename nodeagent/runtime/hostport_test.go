@@ -29,6 +29,7 @@ func TestHostPort_NW04(t *testing.T) {
 	config.PortMappings = []*runtimeapi.PortMapping{{HostPort: 12080, ContainerPort: 8080}}
 	p := h.runPod(config)
 	p.start(containerConfig("main", "serve", ":8080"))
+	require.Contains(t, ruleset(t), "ip saddr 10.199.7.0/24 ip daddr != 10.199.7.0/24 ip daddr != 224.0.0.0/4 masquerade")
 	require.Contains(t, ruleset(t), p.id)
 	require.Eventually(t, func() bool {
 		r, err := http.Get("http://10.199.7.1:12080/")

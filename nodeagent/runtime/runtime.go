@@ -76,7 +76,7 @@ func (r *Runtime) open() (err error) {
 		return err
 	}
 	if cfg.PodCIDR != "" {
-		if err := r.network.SetPodCIDR(cfg.PodCIDR); err != nil {
+		if err := r.network.SetPodCIDR(context.Background(), cfg.PodCIDR); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func (r *Runtime) UpdateRuntimeConfig(ctx context.Context, req *runtimeapi.Updat
 		return &runtimeapi.UpdateRuntimeConfigResponse{}, nil
 	}
 	wasReady := r.network.Ready() == nil
-	if err := r.network.SetPodCIDR(cidr); err != nil {
+	if err := r.network.SetPodCIDR(ctx, cidr); err != nil {
 		return nil, err
 	}
 	if !wasReady {
