@@ -189,7 +189,8 @@ func (d *deployment) refreshSet(ctx context.Context, r *rollout, next string) er
 }
 
 // setRevision shows the current revision on the Deployment. It is a patch of that one annotation: it cannot conflict with
-// a user's edit.
+// a user's edit. It goes through the status, where an annotation does not raise the generation: the user has not asked
+// for anything new.
 func (d *deployment) setRevision(ctx context.Context, r *rollout, revision string) error {
 	if revision == "" || r.Annotations[revisionAnnotation] == revision {
 		return nil
@@ -200,7 +201,7 @@ func (d *deployment) setRevision(ctx context.Context, r *rollout, revision strin
 	if err != nil {
 		return err
 	}
-	patched, err := d.client.AppsV1().Deployments(r.Namespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	patched, err := d.client.AppsV1().Deployments(r.Namespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return err
 	}
