@@ -152,7 +152,8 @@ spec:
     command: [/hello, lines, "101", "0", "100", "1"] # 101 lines in a second, then exit code 1
 `
 		k.okInput(t, n, pod, "-n", ns, "apply", "-f", "-")
-		follow := start(t, k, n, "-n", ns, "logs", "-f", "--pod-running-timeout=30s", "p")
+		k.ok(t, n, "-n", ns, "wait", "--for=jsonpath={.status.phase}=Running", "pod/p", "--timeout=60s")
+		follow := start(t, k, n, "-n", ns, "logs", "-f", "p")
 		eventually(t, 60*time.Second, func() string {
 			restarts := k.ok(t, n, "-n", ns, "get", "pod", "p", "-o", "jsonpath={.status.containerStatuses[0].restartCount}")
 			if restarts == "" || restarts == "0" {
