@@ -14,6 +14,11 @@
 // applied, makes sure that it still leads, once for all reads that wait, and the member that was asked
 // waits until it has applied as much itself. Reads of a given revision are local.
 //
+// # A lease
+//
+// Leases and what is attached to them are replicated; time is not. The leader measures it (lessor.go),
+// writes down now and then what is left, and proposes to revoke a lease whose time is up.
+//
 // # Invariants
 //
 //   - A nil error from Txn means: in the log of a quorum, on disk, and applied by the leader.
@@ -25,7 +30,7 @@
 //   - Heartbeats go through raft's main loop, never beside it (transport.go says why).
 //
 // Not yet: changes of membership, learners, snapshots of their own format, raftstore/wal as the log
-// (raft-boltdb is the only one so far), leases, the etcd API (issue 3).
+// (raft-boltdb is the only one so far) (issue 3).
 //
 // Read first: member.go, then proposer.go and fsm.go.
 package raftstore

@@ -15,47 +15,81 @@ const entryVersion = 1
 
 // Kinds of proposal.
 const (
-	proposalTxn     = 1
-	proposalCompact = 2
+	proposalTxn        = 1
+	proposalCompact    = 2
+	proposalGrant      = 3
+	proposalRevoke     = 4
+	proposalCheckpoint = 5
+
+	// proposalInTerm is set in the kind of a proposal that counts only in an entry of one term.
+	proposalInTerm = 1 << 7
 )
 
 // MaxProposalBytes bounds one encoded proposal: keys, values and who asked.
 const MaxProposalBytes = 4 << 20
 
-func encodeProposal(o Origin, c mvcc.Command) ([]byte, error) {
+func encodeProposal(o Origin, c mvcc.Command) ([]byte, error) { return encodeProposalIn(0, o, c) }
+
+// encodeProposalIn encodes a proposal that does nothing unless its entry is of the given term; 0 is any.
+// What a leader proposes because of what it remembers (a lease was not renewed) must not be appended
+// by a later leader, itself perhaps, after another has led in between.
+func encodeProposalIn(term uint64, o Origin, c mvcc.Command) ([]byte, error) {
 	var e encoder
-	if c.Txn != nil {
-		e.byte(proposalTxn)
+	kind := kindOf(c)
+	if term != 0 {
+		e.byte(kind | proposalInTerm)
+		e.uvarint(term)
 	} else {
-		e.byte(proposalCompact)
+		e.byte(kind)
 	}
 	e.string(o.User)
 	e.string(o.UserAgent)
 	e.string(o.RequestID)
-	if c.Txn != nil {
-		e.txn(c.Txn)
-	} else {
-		e.varint(c.Compact)
-	}
+	e.command(kind, c)
 	if len(e.b) > MaxProposalBytes {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(e.b), MaxProposalBytes)
 	}
 	return e.b, nil
 }
 
-func decodeProposal(b []byte) (o Origin, c mvcc.Command, err error) {
+func kindOf(c mvcc.Command) byte {
+	switch {
+	case c.Txn != nil:
+		return proposalTxn
+	case c.Grant != nil:
+		return proposalGrant
+	case c.Revoke != 0:
+		return proposalRevoke
+	case c.Checkpoint != nil:
+		return proposalCheckpoint
+	default:
+		return proposalCompact
+	}
+}
+
+// proposed is a decoded proposal.
+type proposed struct {
+	term    uint64 // 0: any
+	origin  Origin
+	command mvcc.Command
+}
+
+func decodeProposal(b []byte) (Origin, mvcc.Command, error) {
+	p, err := decodeProposed(b)
+	return p.origin, p.command, err
+}
+
+func decodeProposed(b []byte) (p proposed, err error) {
 	d := decoder{b: b}
 	kind := d.byte()
-	o = Origin{User: d.string(), UserAgent: d.string(), RequestID: d.string()}
-	switch kind {
-	case proposalTxn:
-		c.Txn = d.txn(1)
-	case proposalCompact:
-		c.Compact = d.varint()
-	default:
-		d.fail()
+	if kind&proposalInTerm != 0 {
+		if p.term = d.uvarint(); p.term == 0 {
+			d.fail()
+		}
 	}
-	return o, c, d.end()
+	p.origin = Origin{User: d.string(), UserAgent: d.string(), RequestID: d.string()}
+	p.command = d.command(kind &^ proposalInTerm)
+	return p, d.end()
 }
 
 // encodeEntry packs encoded proposals into an entry.
@@ -73,19 +107,23 @@ func encodeEntry(proposals [][]byte) []byte {
 	return e.b
 }
 
-// decodeCommands returns the commands of an entry, in order. They point into b.
-func decodeCommands(b []byte) ([]mvcc.Command, error) {
+// decodeCommands returns the commands of an entry of a term, in order. They point into b. In the place
+// of a proposal for another term is a command that does nothing.
+func decodeCommands(b []byte, term uint64) ([]mvcc.Command, error) {
 	d := decoder{b: b}
 	if v := d.byte(); v != entryVersion {
 		return nil, fmt.Errorf("%w: entry of version %d, want %d", ErrFormat, v, entryVersion)
 	}
 	commands := make([]mvcc.Command, d.count())
 	for i := range commands {
-		_, c, err := decodeProposal(d.bytes())
+		p, err := decodeProposed(d.bytes())
 		if err != nil {
 			return nil, fmt.Errorf("proposal %d of an entry: %w", i, err)
 		}
-		commands[i] = c
+		commands[i] = p.command
+		if p.term != 0 && p.term != term {
+			commands[i] = mvcc.Command{Checkpoint: []mvcc.LeaseCheckpoint{}}
+		}
 	}
 	return commands, d.end()
 }

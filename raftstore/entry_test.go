@@ -28,8 +28,39 @@ func everything() mvcc.Command {
 			{Put: &mvcc.PutRequest{Key: []byte("l"), IgnoreValue: true, IgnoreLease: true}},
 			{Txn: &mvcc.TxnRequest{Else: []mvcc.Op{{Delete: &mvcc.DeleteRequest{Key: []byte("a"), End: []byte("b"), PrevKV: true}}}}},
 		},
-		Else: []mvcc.Op{{Range: &mvcc.RangeRequest{Key: []byte("a"), End: []byte{0}, Revision: 7, Limit: 8, KeysOnly: true, CountOnly: true}}},
+		Else: []mvcc.Op{{Range: &mvcc.RangeRequest{Key: []byte("a"), End: []byte{0}, Revision: 7, Limit: 8, KeysOnly: true, CountOnly: true}},
+			{Range: &mvcc.RangeRequest{Key: []byte("a"), SortBy: mvcc.SortByValue, Descending: true,
+				MinModRevision: 1, MaxModRevision: 2, MinCreateRevision: 3, MaxCreateRevision: 4}}},
 	}}
+}
+
+func leaseCommands() []mvcc.Command {
+	return []mvcc.Command{
+		{Grant: &mvcc.LeaseGrant{ID: -5, TTLSeconds: 60}},
+		{Revoke: 1 << 60},
+		{Checkpoint: []mvcc.LeaseCheckpoint{{ID: 7, RemainingMillis: 1500}, {ID: 8}}},
+	}
+}
+
+// TestProposalForAnotherTermDoesNothing: what a leader concludes from what it remembers counts only
+// while it is the same leader.
+func TestProposalForAnotherTermDoesNothing(t *testing.T) {
+	p, err := encodeProposalIn(3, Origin{User: "u"}, mvcc.Command{Revoke: 7})
+	require.NoError(t, err)
+	origin, c, err := decodeProposal(p)
+	require.NoError(t, err)
+	require.Equal(t, Origin{User: "u"}, origin)
+	require.EqualValues(t, 7, c.Revoke)
+
+	store, err := mvcc.Open(filepath.Join(t.TempDir(), storeFile), mvcc.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	store.Apply(1, mvcc.Command{Grant: &mvcc.LeaseGrant{ID: 7, TTLSeconds: 1}})
+	f, entry := &fsm{store: store}, encodeEntry([][]byte{p})
+	require.NoError(t, f.Apply(&raft.Log{Index: 2, Term: 4, Data: entry}).([]mvcc.Result)[0].Err)
+	require.Len(t, store.Leases(), 1)
+	require.NoError(t, f.Apply(&raft.Log{Index: 3, Term: 3, Data: entry}).([]mvcc.Result)[0].Err)
+	require.Empty(t, store.Leases())
 }
 
 func TestEntryKeepsEverything(t *testing.T) {
@@ -38,9 +69,15 @@ func TestEntryKeepsEverything(t *testing.T) {
 	require.NoError(t, err)
 	second, err := encodeProposal(Origin{}, mvcc.Command{Compact: 12})
 	require.NoError(t, err)
-	commands, err := decodeCommands(encodeEntry([][]byte{first, second}))
+	entry, want := [][]byte{first, second}, []mvcc.Command{everything(), {Compact: 12}}
+	for _, c := range leaseCommands() {
+		b, err := encodeProposal(origin, c)
+		require.NoError(t, err)
+		entry, want = append(entry, b), append(want, c)
+	}
+	commands, err := decodeCommands(encodeEntry(entry), 1)
 	require.NoError(t, err)
-	require.Equal(t, []mvcc.Command{everything(), {Compact: 12}}, commands)
+	require.Equal(t, want, commands)
 	got, _, err := decodeProposal(first)
 	require.NoError(t, err)
 	require.Equal(t, origin, got)
@@ -49,12 +86,12 @@ func TestEntryKeepsEverything(t *testing.T) {
 func TestEntryOfAnotherVersionIsRefused(t *testing.T) {
 	entry := encodeEntry(nil)
 	entry[0]++
-	_, err := decodeCommands(entry)
+	_, err := decodeCommands(entry, 1)
 	require.ErrorIs(t, err, ErrFormat)
 	store, err := mvcc.Open(filepath.Join(t.TempDir(), storeFile), mvcc.Options{})
 	require.NoError(t, err)
 	defer store.Close()
-	require.Panics(t, func() { (&fsm{store}).Apply(&raft.Log{Index: 1, Data: entry}) }, "a member must not skip what it does not understand")
+	require.Panics(t, func() { (&fsm{store: store}).Apply(&raft.Log{Index: 1, Data: entry}) }, "a member must not skip what it does not understand")
 }
 
 func TestResultKeepsEverything(t *testing.T) {
@@ -150,7 +187,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(encodeEntry([][]byte{p, p}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		commands, err := decodeCommands(b)
+		commands, err := decodeCommands(b, 1)
 		if err != nil {
 			require.ErrorIs(t, err, ErrFormat)
 			return

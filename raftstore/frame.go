@@ -25,13 +25,16 @@ type frame struct {
 
 // Kinds of frame.
 const (
-	frameProposal  = 1 // an encoded proposal; answered by frameResult
-	frameReadIndex = 2 // no body; answered by frameIndex
-	frameResult    = 3 // an encoded result
-	frameIndex     = 4 // a uvarint
-	frameError     = 5 // code byte, text
-	frameTerm      = 6 // no body; answered by frameTermIs
-	frameTermIs    = 7 // a uvarint
+	frameProposal  = 1  // an encoded proposal; answered by frameResult
+	frameReadIndex = 2  // no body; answered by frameIndex
+	frameResult    = 3  // an encoded result
+	frameIndex     = 4  // a uvarint
+	frameError     = 5  // code byte, text
+	frameTerm      = 6  // no body; answered by frameTermIs
+	frameTermIs    = 7  // a uvarint
+	frameRenew     = 8  // varint, a lease; answered by frameLease
+	frameTTL       = 9  // varint, a lease; answered by frameLease
+	frameLease     = 10 // varint TTL in seconds, varint nanoseconds left
 )
 
 const (
@@ -71,6 +74,7 @@ var errorCodes = []error{
 	ErrUnknownOutcome, ErrNotLeader, ErrNoLeader, ErrTooLarge, ErrClosed, ErrFormat,
 	mvcc.ErrCompacted, mvcc.ErrFutureRevision, mvcc.ErrDuplicateKey, mvcc.ErrEmptyKey, mvcc.ErrKeyNotFound,
 	mvcc.ErrValueProvided, mvcc.ErrLeaseProvided, mvcc.ErrTooManyOps, mvcc.ErrInvalidOp,
+	mvcc.ErrLeaseNotFound, mvcc.ErrLeaseExists, mvcc.ErrLeaseTTL,
 }
 
 func encodeError(err error) []byte {

@@ -12,7 +12,8 @@ import (
 
 // fsm is the state machine that raft drives: it hands committed entries to the mvcc store.
 type fsm struct {
-	store *mvcc.Store
+	store  *mvcc.Store
+	lessor *lessor // hears of leases that come and go; may be nil
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -33,11 +34,17 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if l.Type != raft.LogCommand || l.Index <= f.store.Applied() {
 		return nil // the latter after a start: raft replays more than is missing
 	}
-	commands, err := decodeCommands(l.Data)
+	commands, err := decodeCommands(l.Data, l.Term)
 	if err != nil {
 		panic(fmt.Sprintf("raftstore: entry %d: %v", l.Index, err))
 	}
-	return f.store.Apply(l.Index, commands...)
+	results := f.store.Apply(l.Index, commands...)
+	for i, r := range results {
+		if r.Err == nil {
+			f.lessor.applied(commands[i])
+		}
+	}
+	return results
 }
 
 // Snapshot implements raft.FSM. The work is done in Persist, beside further entries: a snapshot that

@@ -27,6 +27,7 @@ type Member struct {
 	proposer  *proposer
 	readIndex *readIndex
 	forwarder *forwarder
+	lessor    *lessor
 	closed    chan struct{} // closed by Close
 	closeOnce sync.Once
 }
@@ -56,10 +57,16 @@ func (m *Member) Watch(ctx context.Context, req mvcc.WatchRequest) <-chan mvcc.W
 	return m.store.Watch(ctx, req)
 }
 
-// Txn runs a transaction. See the package's invariants for what its errors mean.
+// Txn runs a transaction; one that writes nothing is a linearizable read. See the package's invariants for what its errors mean.
 func (m *Member) Txn(ctx context.Context, req mvcc.TxnRequest) (mvcc.TxnResult, error) {
 	if err := req.Validate(); err != nil {
 		return mvcc.TxnResult{}, err
+	}
+	if req.ReadOnly() {
+		if err := m.catchUp(ctx); err != nil {
+			return mvcc.TxnResult{}, err
+		}
+		return m.store.ReadTxn(&req)
 	}
 	res, err := m.propose(ctx, mvcc.Command{Txn: &req})
 	return res.Txn, err

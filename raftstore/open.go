@@ -68,11 +68,12 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	if err != nil {
 		return err
 	}
+	m.lessor = newLessor(m.store, m.cfg)
 	rc := m.cfg.raftConfig()
 	if err := m.bootstrap(rc, logs, snapshots); err != nil {
 		return err
 	}
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store}, logs, m.log, snapshots, m.transport)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, m.log, snapshots, m.transport)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,8 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	m.proposer.start()
 	m.forwarder = newForwarder(m.mux)
 	m.readIndex = newReadIndex(m.raft, m.store, &quorum{m.raft, m.raftID(), m.forwarder})
-	srv.raft, srv.proposer, srv.readIndex = m.raft, m.proposer, m.readIndex
+	m.lessor.start(m.raft, m.proposer, m.readIndex)
+	srv.raft, srv.proposer, srv.readIndex, srv.lessor = m.raft, m.proposer, m.readIndex, m.lessor
 	return nil
 }
 
@@ -125,6 +127,7 @@ func (m *Member) WaitReady(ctx context.Context) error {
 func (m *Member) Close() (err error) {
 	m.closeOnce.Do(func() {
 		close(m.closed)
+		m.lessor.close()
 		m.proposer.close()
 		m.readIndex.close()
 		m.handOver()

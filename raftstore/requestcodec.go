@@ -88,7 +88,17 @@ func (e *encoder) op(op mvcc.Op) {
 		e.bytes(r.End)
 		e.varint(r.Revision)
 		e.varint(r.Limit)
-		e.flags(r.KeysOnly, r.CountOnly)
+		ordered, bounded := isOrdered(r), isBounded(r)
+		e.flags(r.KeysOnly, r.CountOnly, ordered, bounded)
+		if ordered {
+			e.byte(byte(r.SortBy))
+			e.flags(r.Descending)
+		}
+		if bounded {
+			for _, n := range []int64{r.MinModRevision, r.MaxModRevision, r.MinCreateRevision, r.MaxCreateRevision} {
+				e.varint(n)
+			}
+		}
 	case op.Put != nil:
 		r := op.Put
 		e.byte(opPut)
@@ -108,12 +118,25 @@ func (e *encoder) op(op mvcc.Op) {
 	}
 }
 
+func isOrdered(r *mvcc.RangeRequest) bool { return r.SortBy != mvcc.SortByKey || r.Descending }
+
+func isBounded(r *mvcc.RangeRequest) bool {
+	return r.MinModRevision != 0 || r.MaxModRevision != 0 || r.MinCreateRevision != 0 || r.MaxCreateRevision != 0
+}
+
 func (d *decoder) op(depth int) (op mvcc.Op) {
 	switch d.byte() {
 	case opRange:
 		r := &mvcc.RangeRequest{Key: d.bytes(), End: d.bytes(), Revision: d.varint(), Limit: d.varint()}
-		f := d.flags(2)
+		f := d.flags(4)
 		r.KeysOnly, r.CountOnly = f[0], f[1]
+		if f[2] {
+			r.SortBy, r.Descending = mvcc.SortTarget(d.byte()), d.flags(1)[0]
+		}
+		if f[3] {
+			r.MinModRevision, r.MaxModRevision = d.varint(), d.varint()
+			r.MinCreateRevision, r.MaxCreateRevision = d.varint(), d.varint()
+		}
 		op.Range = r
 	case opPut:
 		r := &mvcc.PutRequest{Key: d.bytes(), Value: d.bytes(), Lease: d.varint()}

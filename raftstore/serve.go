@@ -20,6 +20,7 @@ type server struct {
 	raft      *raft.Raft
 	proposer  *proposer
 	readIndex *readIndex
+	lessor    *lessor
 	timeout   time.Duration
 }
 
@@ -81,6 +82,9 @@ func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err e
 	case frameTerm:
 		e.uvarint(s.raft.CurrentTerm())
 		return frameTermIs, e.b, nil
+	case frameRenew, frameTTL:
+		body, err := s.lease(ctx, f)
+		return frameLease, body, err
 	default:
 		return 0, nil, ErrFormat
 	}
