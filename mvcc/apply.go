@@ -8,7 +8,8 @@ type Command struct {
 	Grant      *LeaseGrant
 	Revoke     int64             // a lease
 	Checkpoint []LeaseCheckpoint // an empty list that is not nil does nothing
-	Compact    int64             // compact at this revision, if no other field is set
+	Note       *Note
+	Compact    int64 // compact at this revision, if no other field is set
 }
 
 // Result answers a Command. Err means that the command changed nothing; it is the same on every member.
@@ -59,6 +60,9 @@ func (s *Store) applyOne(c Command) Result {
 		err = s.revoke(c.Revoke)
 	case c.Checkpoint != nil:
 		s.checkpoint(c.Checkpoint)
+	case c.Note != nil:
+		s.notes.set(c.Note)
+		s.noteDirty()
 	default:
 		err = s.compact(c.Compact)
 	}

@@ -21,8 +21,9 @@ func (s *Store) commitLoop() {
 // Sync makes everything that was applied before the call durable in the file.
 func (s *Store) Sync() error { return s.commit() }
 
-// commit writes the undurable part of the tail, the leases that changed and the numbers that go with them, to the file in one
-// bbolt transaction. Apply goes on meanwhile: what it adds is the next commit's.
+// commit writes the undurable part of the tail, the leases and notes that changed and the
+// numbers that go with them, to the file in one bbolt transaction. Apply goes on meanwhile: what it adds is
+// the next commit's.
 func (s *Store) commit() error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
@@ -35,17 +36,19 @@ func (s *Store) commit() error {
 // commitLocked is commit for a caller that holds commitMu.
 func (s *Store) commitLocked() error {
 	s.mu.Lock()
-	records, changes, m, f := s.tail.undurable(), s.leases.takeChanged(), s.meta, s.file
+	records, m, f := s.tail.undurable(), s.meta, s.file
+	leases, notes := s.leases.takeChanged(), s.notes.takeChanged()
 	s.mu.Unlock()
 	if m == s.durable {
-		return nil // a lease does not change without an index
+		return nil // leases and notes do not change without an index
 	}
-	err := f.write(records, changes, m)
+	err := f.write(records, leases, notes, m)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.leases.giveBack(changes)
+		s.leases.giveBack(leases)
+		s.notes.giveBack(notes)
 		return fmt.Errorf("commit: %w", err)
 	}
 	s.durable = m

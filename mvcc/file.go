@@ -20,12 +20,13 @@ type file struct {
 var (
 	historyBucket = []byte("history") // revision → record
 	leasesBucket  = []byte("leases")  // id → lease
+	notesBucket   = []byte("notes")   // name → note
 	metaBucket    = []byte("meta")    // name → 8 bytes, big-endian
 )
 
-// formatVersion is the version of the file's layout. Version 1 had no leases; it is brought up to date
-// when it is opened.
-const formatVersion = 2
+// formatVersion is the version of the file's layout. Version 1 had no leases, version 2 no notes; they
+// are brought up to date when they are opened.
+const formatVersion = 3
 
 // meta is what the file says about itself as a whole.
 type meta struct {
@@ -76,7 +77,7 @@ func (f *file) init() error {
 		return err
 	}
 	return f.db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{historyBucket, leasesBucket, metaBucket} {
+		for _, name := range [][]byte{historyBucket, leasesBucket, notesBucket, metaBucket} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
@@ -92,14 +93,15 @@ type content struct {
 	meta   meta
 	index  *index
 	leases *leases
+	notes  *notes
 }
 
-// load reads the numbers and the leases, and builds the index from history.
+// load reads the numbers, the leases and the notes, and builds the index from history.
 func (f *file) load() (c content, err error) {
-	c = content{index: newIndex(), leases: newLeases()}
+	c = content{index: newIndex(), leases: newLeases(), notes: newNotes()}
 	err = f.db.View(func(tx *bbolt.Tx) error {
 		c.meta = readMeta(tx)
-		if err := c.loadLeases(tx); err != nil {
+		if err := errors.Join(c.loadLeases(tx), c.loadNotes(tx)); err != nil {
 			return err
 		}
 		return tx.Bucket(historyBucket).ForEach(func(k, v []byte) error {
@@ -127,8 +129,8 @@ func (c *content) loadLeases(tx *bbolt.Tx) error {
 	})
 }
 
-// write appends records, and sets leases and the numbers, in one durable transaction.
-func (f *file) write(records []*record, changes []leaseChange, m meta) error {
+// write appends records, and sets leases, notes and the numbers, in one durable transaction.
+func (f *file) write(records []*record, leases []leaseChange, notes []Note, m meta) error {
 	return f.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(historyBucket)
 		b.FillPercent = 0.95 // keys only ever grow: leave no room for others between them
@@ -137,7 +139,7 @@ func (f *file) write(records []*record, changes []leaseChange, m meta) error {
 				return err
 			}
 		}
-		return errors.Join(writeLeases(tx, changes), m.write(tx))
+		return errors.Join(writeLeases(tx, leases), writeNotes(tx, notes), m.write(tx))
 	})
 }
 

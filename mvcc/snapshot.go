@@ -90,7 +90,7 @@ func (s *Store) swapFile(temp string) error {
 // adopt makes a restored file's content the store's.
 func (s *Store) adopt(c content) {
 	before, m := s.meta.revision, c.meta
-	s.meta, s.durable, s.index, s.leases = m, m, c.index, c.leases
+	s.meta, s.durable, s.index, s.leases, s.notes = m, m, c.index, c.leases, c.notes
 	s.tail = tail{start: m.revision + 1}
 	for _, w := range s.watchers.list {
 		if w.missed == 0 {

@@ -59,6 +59,7 @@ type Store struct {
 	file     *file
 	index    *index
 	leases   *leases
+	notes    *notes
 	tail     tail
 	meta     meta // as applied; the file may be behind
 	watchers watchers
@@ -81,7 +82,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.db.Close())
 	}
-	s := &Store{path: path, opts: opts.withDefaults(), file: f, index: c.index, leases: c.leases, meta: c.meta, durable: c.meta}
+	s := &Store{path: path, opts: opts.withDefaults(), file: f, index: c.index, leases: c.leases, notes: c.notes, meta: c.meta, durable: c.meta}
 	s.tail.start = c.meta.revision + 1
 	s.room = sync.NewCond(&s.mu)
 	s.startBackground()
