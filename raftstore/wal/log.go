@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"sort"
 	"sync"
 
@@ -48,10 +49,10 @@ func (b bounds) empty() bool { return b.first == b.next }
 func (b *bounds) apply(k kind, index uint64) bool {
 	switch k {
 	case kindEntry:
-		if b.empty() && index > 0 {
+		if b.empty() {
 			*b = bounds{index, index}
 		}
-		if index != b.next {
+		if index != b.next || index == 0 || index == math.MaxUint64 {
 			return false
 		}
 		b.next++
