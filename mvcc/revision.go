@@ -3,7 +3,6 @@ package mvcc
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 )
 
 // Revision names one change in history: Main counts the transactions that wrote, Sub the changes
@@ -15,9 +14,6 @@ type Revision struct {
 
 // firstRevision is the main revision of a store in which nothing was ever written.
 const firstRevision = 1
-
-// lastSub is above every sub revision: Revision{n, lastSub} is the end of transaction n.
-const lastSub = math.MaxInt32
 
 // Compare orders revisions as they happened.
 func (r Revision) Compare(o Revision) int {
