@@ -3,8 +3,8 @@ package controllers
 import "errors"
 
 var (
-	// ErrNoConfig is returned by Run for a Config that lacks what it cannot do without.
-	ErrNoConfig = errors.New("controllers: incomplete config")
+	// ErrConfig is returned by Run for a Config that lacks what it cannot do without.
+	ErrConfig = errors.New("controllers: incomplete config")
 	// ErrPanic is what a request fails with when its reconciler panicked.
 	ErrPanic = errors.New("controllers: reconciler panicked")
 	// ErrReplaced means that an object of the same name but another uid has taken the place of the one being reconciled.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"k8s.io/client-go/rest"
 
@@ -22,7 +21,7 @@ type Config struct {
 	LeaderElect bool
 	// Identity names this process in the Lease; the host name by default.
 	Identity string
-	// Log is slog.Default() when nil.
+	// Log discards when nil.
 	Log *slog.Logger
 }
 
@@ -30,16 +29,13 @@ type Config struct {
 // server that is not up yet is waited for.
 func Run(ctx context.Context, config Config) error {
 	if config.REST == nil {
-		return fmt.Errorf("%w: REST is nil", ErrNoConfig)
+		return fmt.Errorf("%w: REST is nil", ErrConfig)
 	}
 	if config.Log == nil {
-		config.Log = slog.Default()
+		config.Log = slog.New(slog.DiscardHandler)
 	}
 	if !config.LeaderElect {
 		return runTerm(ctx, config)
-	}
-	if config.Identity == "" {
-		config.Identity, _ = os.Hostname()
 	}
 	return leader.Run(ctx, leader.Config{
 		REST: config.REST, Name: "kontiki-controllers", Identity: config.Identity, Log: config.Log,

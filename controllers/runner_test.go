@@ -54,5 +54,5 @@ func TestRunnerRetriesRequeuesAndSurvivesPanics(t *testing.T) {
 }
 
 func TestRunNeedsAServer(t *testing.T) {
-	require.ErrorIs(t, Run(t.Context(), Config{}), ErrNoConfig)
+	require.ErrorIs(t, Run(t.Context(), Config{}), ErrConfig)
 }

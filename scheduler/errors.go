@@ -2,5 +2,5 @@ package scheduler
 
 import "errors"
 
-// ErrNoConfig is returned by Run for a Config without REST.
-var ErrNoConfig = errors.New("scheduler: incomplete config")
+// ErrConfig is returned by Run for a Config without REST.
+var ErrConfig = errors.New("scheduler: incomplete config")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +36,7 @@ type Config struct {
 	LeaderElect bool
 	// Identity names this process in the Lease; the host name by default.
 	Identity string
-	// Log is slog.Default() when nil.
+	// Log discards when nil.
 	Log *slog.Logger
 }
 
@@ -45,16 +44,13 @@ type Config struct {
 // waited for.
 func Run(ctx context.Context, config Config) error {
 	if config.REST == nil {
-		return fmt.Errorf("%w: REST is nil", ErrNoConfig)
+		return fmt.Errorf("%w: REST is nil", ErrConfig)
 	}
 	if config.Log == nil {
-		config.Log = slog.Default()
+		config.Log = slog.New(slog.DiscardHandler)
 	}
 	if !config.LeaderElect {
 		return runTerm(ctx, config)
-	}
-	if config.Identity == "" {
-		config.Identity, _ = os.Hostname()
 	}
 	return leader.Run(ctx, leader.Config{
 		REST: config.REST, Name: "kontiki-scheduler", Identity: config.Identity, Log: config.Log,

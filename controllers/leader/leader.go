@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -22,14 +23,16 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// Config names the Lease and who asks for it. All fields are required.
+// Config names the Lease and who asks for it. All fields but Identity are required.
 type Config struct {
+	// REST reaches the API server.
 	REST *rest.Config
 	// Name is the Lease's name in kube-system.
 	Name string
-	// Identity must differ between the candidates.
+	// Identity must differ between the candidates; the host name by default.
 	Identity string
-	Log      *slog.Logger
+	// Log tells who leads.
+	Log *slog.Logger
 }
 
 // Run campaigns until ctx ends. Each time it wins it calls work, whose context ends when leadership does; work must return
@@ -38,6 +41,9 @@ func Run(ctx context.Context, config Config, work func(context.Context) error) e
 	client, err := kubernetes.NewForConfig(config.REST)
 	if err != nil {
 		return fmt.Errorf("leader: client: %w", err)
+	}
+	if config.Identity == "" {
+		config.Identity, _ = os.Hostname()
 	}
 	for ctx.Err() == nil {
 		if err := oneTerm(ctx, config, client, work); err != nil {
