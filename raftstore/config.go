@@ -38,6 +38,11 @@ type Config struct {
 	// SnapshotEntries is about how many raft entries lie between snapshots; 10,000 by default. Half as
 	// many stay in the log behind one, for members that were away.
 	SnapshotEntries uint64
+	// SnapshotInterval is how often it is looked whether a snapshot is due, roughly; 30 s by default.
+	SnapshotInterval time.Duration
+	// DiskDelay, if set, is called before and after each write to raft's log, and to its term and vote:
+	// a simulation makes the disk slow with it.
+	DiskDelay func()
 	// Store tunes the mvcc store.
 	Store mvcc.Options
 	// Log is slog.Default() by default.
@@ -53,6 +58,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.SnapshotEntries == 0 {
 		c.SnapshotEntries = 10_000
+	}
+	if c.SnapshotInterval == 0 {
+		c.SnapshotInterval = 30 * time.Second
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -88,7 +96,6 @@ const (
 	commitTimeout = 20 * time.Millisecond
 	// maxAppendEntries times maxEntryBytes is about the most that one AppendEntries carries: 4 MiB.
 	maxAppendEntries = 64
-	snapshotInterval = 30 * time.Second
 )
 
 func (c Config) raftConfig() *raft.Config {
@@ -100,7 +107,7 @@ func (c Config) raftConfig() *raft.Config {
 	rc.CommitTimeout = commitTimeout
 	rc.MaxAppendEntries = maxAppendEntries
 	rc.BatchApplyCh = true
-	rc.SnapshotInterval = snapshotInterval
+	rc.SnapshotInterval = c.SnapshotInterval
 	rc.SnapshotThreshold = c.SnapshotEntries
 	rc.TrailingLogs = c.SnapshotEntries / 2
 	rc.NoSnapshotRestoreOnStart = true

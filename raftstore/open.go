@@ -64,7 +64,11 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	defer close(started)
 	m.transport = newTransport(m.mux, m.cfg)
 
-	logs, err := raft.NewLogCache(logCacheSize, m.log)
+	disk := slowLog{m.log, func() {}}
+	if m.cfg.DiskDelay != nil {
+		disk.delay = m.cfg.DiskDelay
+	}
+	logs, err := raft.NewLogCache(logCacheSize, disk)
 	if err != nil {
 		return err
 	}
@@ -73,7 +77,7 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	if err := m.bootstrap(rc, logs, snapshots); err != nil {
 		return err
 	}
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, m.log, snapshots, m.transport)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, disk, snapshots, m.transport)
 	if err != nil {
 		return err
 	}
