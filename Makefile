@@ -53,16 +53,20 @@ bin/images/hello.tar: bin/hello $(wildcard internal/testimage/*.go internal/test
 bin/staticcheck: internal/tools/go.sum
 	$(TOOLS) $(STATIC) build -o ../../$@ honnef.co/go/tools/cmd/staticcheck
 
+.PHONY: nft
+nft:
+	@sh .ci/nft.sh
+
 # ---- run ----
 
 .PHONY: run
-run: build ## build, start one node, run examples/hello.yaml on it, stay up until Ctrl-C
+run: build nft ## build, start one node, run examples/hello.yaml on it, stay up until Ctrl-C
 	@sh examples/run.sh
 
 # ---- check ----
 
 .PHONY: test
-test: build ## run all tests; as root they include real containers
+test: build nft ## run all tests; as root they include real containers
 	@sh .ci/gotest.sh ./...
 
 .PHONY: race
@@ -78,11 +82,11 @@ lint: bin/staticcheck ## gofmt, go vet, staticcheck, go.mod
 	@sh .ci/lint.sh
 
 .PHONY: bench
-bench: build ## measure the store, the API server and a node, and print the figures
+bench: build nft ## measure the store, the API server and a node, and print the figures
 	$(STATIC) run ./internal/bench
 
 .PHONY: e2e
-e2e: build ## run the end-to-end tests alone (needs root)
+e2e: build nft ## run the end-to-end tests alone (needs root)
 	CGO_ENABLED=0 $(GO) test -count=1 -v ./internal/e2e/...
 
 .PHONY: clean

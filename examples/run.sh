@@ -13,16 +13,6 @@ if [ "$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then as_root=sudo; fi
 kontiki="$as_root $PWD/bin/kontiki"
 data=${KONTIKI_DATA_DIR:-$PWD/.kontiki}
 
-# nft (Services, host ports) is the one program that a node takes from the machine.
-if ! command -v nft >/dev/null 2>&1 && [ ! -x /usr/sbin/nft ]; then
-	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 &&
-		{ apt-get install -y -q nftables || { apt-get update -q && apt-get install -y -q nftables; }; } >/dev/null 2>&1 </dev/null; then
-		echo "installed Debian's nftables"
-	else
-		echo "nft is not on this machine: pods run, but not host ports (install the package nftables)"
-	fi
-fi
-
 mkdir -p -m 700 "$data" 2>/dev/null
 log=$data/dev.log
 : >"$log"
