@@ -45,5 +45,8 @@
 //
 // New puts log and snapshot in order after a crash between the two.
 //
+// Not covered: raft also forgets where its log ends if a conflict was truncated and the append that comes
+// next fails (its own "TODO" in appendEntries). Such a member refuses entries until it is restarted.
+//
 // Read first: guard.go.
 package rejoin

@@ -20,9 +20,10 @@
 //
 // # What a nil error promises
 //
-//   - StoreLogs, DeleteRange: it is on disk, all of it, and survives any crash. After an error, or a
-//     crash before the return, the log is what it was before. (After a crash, some first entries of the
-//     batch may be there as well; nobody was told that they are not.)
+//   - StoreLogs, DeleteRange: it is on disk, all of it, and survives any crash. After an error the log
+//     is what it was before. If a crash comes before the return, or before the next success after an
+//     error, what was asked for may be found done after all, or some first entries of a batch: nobody
+//     was told that they are there, and raft can live with either.
 //   - GetLog: the entry is what was stored; its checksums were verified for this read.
 //   - Open: every record up to the last one was verified.
 //

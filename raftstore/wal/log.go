@@ -19,7 +19,7 @@ type Log struct {
 	lock io.Closer
 
 	// write is held by who changes the log, from before the bytes are written until mu has been
-	// updated. Order of locks: write, mu; write, preparing; preparing and mu are never held together.
+	// updated. Order of locks: write, mu, preparer.preparing.
 	write sync.Mutex
 	// mustRotate: the active segment has bytes after its end that could be taken for records. Guarded
 	// by write.

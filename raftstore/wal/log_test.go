@@ -89,7 +89,10 @@ func TestFullDisk(t *testing.T) {
 	dir := newMemDirectory()
 	dir.capacity = 3 * minSegmentBytes
 	l := openMem(t, dir)
-	entry := func(i uint64) *raft.Log { return &raft.Log{Index: i, Term: 1, Data: make([]byte, 1000)} }
+	// Sixteen of these fill a segment to the last byte, but for the reserve.
+	entry := func(i uint64) *raft.Log {
+		return &raft.Log{Index: i, Term: 1, Data: make([]byte, (minSegmentBytes-segmentHeaderBytes)/16-recordHeaderBytes)}
+	}
 	next := uint64(1)
 	var err error
 	for ; err == nil; next++ {

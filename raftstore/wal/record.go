@@ -75,23 +75,23 @@ func (r *record) appendTo(b []byte, salt uint64, offset, batch int64) []byte {
 
 func (h *recordHeader) appendHeader(b []byte, salt uint64, offset int64) []byte {
 	var p [recordHeaderBytes]byte
-	binary.LittleEndian.PutUint32(p[4:], h.bodySum)
-	binary.LittleEndian.PutUint32(p[8:], h.bodyBytes)
-	binary.LittleEndian.PutUint32(p[12:], h.batch)
-	binary.LittleEndian.PutUint64(p[16:], h.index)
-	binary.LittleEndian.PutUint64(p[24:], h.term)
+	binary.BigEndian.PutUint32(p[4:], h.bodySum)
+	binary.BigEndian.PutUint32(p[8:], h.bodyBytes)
+	binary.BigEndian.PutUint32(p[12:], h.batch)
+	binary.BigEndian.PutUint64(p[16:], h.index)
+	binary.BigEndian.PutUint64(p[24:], h.term)
 	p[32], p[33] = byte(h.kind), byte(h.logType)
-	binary.LittleEndian.PutUint32(p[36:], h.extensionsBytes)
-	binary.LittleEndian.PutUint64(p[40:], uint64(h.appendedAt))
-	binary.LittleEndian.PutUint32(p[0:], headerSum(p[:], salt, offset))
+	binary.BigEndian.PutUint32(p[36:], h.extensionsBytes)
+	binary.BigEndian.PutUint64(p[40:], uint64(h.appendedAt))
+	binary.BigEndian.PutUint32(p[0:], headerSum(p[:], salt, offset))
 	return append(b, p[:]...)
 }
 
 // headerSum is the checksum of a record's header for one place in one life of a segment file.
 func headerSum(header []byte, salt uint64, offset int64) uint32 {
 	var seed [16]byte
-	binary.LittleEndian.PutUint64(seed[0:], salt)
-	binary.LittleEndian.PutUint64(seed[8:], uint64(offset))
+	binary.BigEndian.PutUint64(seed[0:], salt)
+	binary.BigEndian.PutUint64(seed[8:], uint64(offset))
 	return crc32.Update(crc32.Checksum(seed[:], castagnoli), castagnoli, header[4:recordHeaderBytes])
 }
 
@@ -101,17 +101,17 @@ func decodeHeader(b []byte, salt uint64, offset, segmentBytes int64) (h recordHe
 	if len(b) < recordHeaderBytes || b[32] < byte(kindEntry) || b[32] > byte(kindClose) {
 		return h, false
 	}
-	h.bodySum = binary.LittleEndian.Uint32(b[4:])
-	h.bodyBytes = binary.LittleEndian.Uint32(b[8:])
-	h.batch = binary.LittleEndian.Uint32(b[12:])
-	h.index = binary.LittleEndian.Uint64(b[16:])
-	h.term = binary.LittleEndian.Uint64(b[24:])
+	h.bodySum = binary.BigEndian.Uint32(b[4:])
+	h.bodyBytes = binary.BigEndian.Uint32(b[8:])
+	h.batch = binary.BigEndian.Uint32(b[12:])
+	h.index = binary.BigEndian.Uint64(b[16:])
+	h.term = binary.BigEndian.Uint64(b[24:])
 	h.kind, h.logType = kind(b[32]), raft.LogType(b[33])
-	h.extensionsBytes = binary.LittleEndian.Uint32(b[36:])
-	h.appendedAt = int64(binary.LittleEndian.Uint64(b[40:]))
+	h.extensionsBytes = binary.BigEndian.Uint32(b[36:])
+	h.appendedAt = int64(binary.BigEndian.Uint64(b[40:]))
 	ok = h.extensionsBytes <= h.bodyBytes && int64(h.batch) <= offset &&
 		offset+recordBytes(int(h.bodyBytes)) <= segmentBytes &&
-		binary.LittleEndian.Uint32(b) == headerSum(b, salt, offset)
+		binary.BigEndian.Uint32(b) == headerSum(b, salt, offset)
 	return h, ok
 }
 

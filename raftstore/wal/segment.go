@@ -34,10 +34,10 @@ func (h segmentHeader) appendTo(b []byte) []byte {
 	var p [segmentHeaderBytes]byte
 	copy(p[:], segmentMagic)
 	for i, v := range []uint64{h.sequence, h.salt, h.first, h.next, h.prevEnd} {
-		binary.LittleEndian.PutUint64(p[8+8*i:], v)
+		binary.BigEndian.PutUint64(p[8+8*i:], v)
 	}
 	sum := crc32.Checksum(p[:segmentHeaderUsed-4], castagnoli)
-	binary.LittleEndian.PutUint32(p[segmentHeaderUsed-4:], sum)
+	binary.BigEndian.PutUint32(p[segmentHeaderUsed-4:], sum)
 	return append(b, p[:]...)
 }
 
@@ -49,10 +49,10 @@ func decodeSegmentHeader(b []byte) (*segmentHeader, error) {
 	if len(b) < segmentHeaderBytes || string(b[:8]) != segmentMagic {
 		return nil, fmt.Errorf("not a segment header")
 	}
-	if binary.LittleEndian.Uint32(b[segmentHeaderUsed-4:]) != crc32.Checksum(b[:segmentHeaderUsed-4], castagnoli) {
+	if binary.BigEndian.Uint32(b[segmentHeaderUsed-4:]) != crc32.Checksum(b[:segmentHeaderUsed-4], castagnoli) {
 		return nil, fmt.Errorf("checksum of the segment header is wrong")
 	}
-	field := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8+8*i:]) }
+	field := func(i int) uint64 { return binary.BigEndian.Uint64(b[8+8*i:]) }
 	return &segmentHeader{field(0), field(1), field(2), field(3), field(4)}, nil
 }
 
