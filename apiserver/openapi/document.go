@@ -90,21 +90,14 @@ func pathV3(s *schemas, e endpoint) *spec3.Path {
 		out.Parameters = append(out.Parameters, parameterV3(p))
 	}
 	for _, o := range e.operations {
-		op := operationV3(s, o)
-		switch o.method {
-		case "GET":
-			out.Get = op
-		case "POST":
-			out.Post = op
-		case "PUT":
-			out.Put = op
-		case "PATCH":
-			out.Patch = op
-		case "DELETE":
-			out.Delete = op
-		}
+		*slot(o.method, &out.Get, &out.Post, &out.Put, &out.Patch, &out.Delete) = operationV3(s, o)
 	}
 	return out
+}
+
+// slot is where a path keeps the operation of a method, in either version.
+func slot[T any](method string, get, post, put, patch, del **T) **T {
+	return map[string]**T{"GET": get, "POST": post, "PUT": put, "PATCH": patch, "DELETE": del}[method]
 }
 
 func operationV3(s *schemas, o operation) *spec3.Operation {
@@ -125,7 +118,9 @@ func operationV3(s *schemas, o operation) *spec3.Operation {
 	} else {
 		ok.Content = content(*spec.StringProperty(), anyType)
 	}
-	op.Responses = &spec3.Responses{ResponsesProps: spec3.ResponsesProps{StatusCodeResponses: map[int]*spec3.Response{o.success: ok}}}
+	op.Responses = &spec3.Responses{ResponsesProps: spec3.ResponsesProps{
+		StatusCodeResponses: map[int]*spec3.Response{o.success: ok},
+	}}
 	return op
 }
 
@@ -164,19 +159,7 @@ func pathV2(s *schemas, e endpoint) spec.PathItem {
 		out.Parameters = append(out.Parameters, parameterV2(p))
 	}
 	for _, o := range e.operations {
-		op := operationV2(s, o)
-		switch o.method {
-		case "GET":
-			out.Get = op
-		case "POST":
-			out.Post = op
-		case "PUT":
-			out.Put = op
-		case "PATCH":
-			out.Patch = op
-		case "DELETE":
-			out.Delete = op
-		}
+		*slot(o.method, &out.Get, &out.Post, &out.Put, &out.Patch, &out.Delete) = operationV2(s, o)
 	}
 	return out
 }

@@ -47,7 +47,7 @@ var (
 
 	dryRun          = parameter{"dryRun", "query", "string", "All: do everything but persist the change."}
 	fieldManager    = parameter{"fieldManager", "query", "string", "Who is making the change, for server-side apply."}
-	fieldValidation = parameter{"fieldValidation", "query", "string", "What happens to unknown and duplicate fields: Ignore, Warn (the default) or Strict."}
+	fieldValidation = parameter{"fieldValidation", "query", "string", "Unknown and duplicate fields: Ignore, Warn (the default) or Strict."}
 	force           = parameter{"force", "query", "boolean", "Take fields from other managers (apply patches only)."}
 
 	selectParams = []parameter{
@@ -64,6 +64,8 @@ var (
 		{"watch", "query", "boolean", "Stream changes instead of returning a list."},
 		{"allowWatchBookmarks", "query", "boolean", "Send bookmarks, which carry only a resourceVersion."},
 	}
+	writeParams  = []parameter{dryRun, fieldManager, fieldValidation}
+	patchParams  = []parameter{dryRun, fieldManager, fieldValidation, force}
 	deleteParams = []parameter{
 		dryRun,
 		{"gracePeriodSeconds", "query", "integer", "Seconds until the object is gone; 0 is at once."},
@@ -75,7 +77,8 @@ var (
 var (
 	anyType    = []string{"*/*"}
 	patchTypes = []string{
-		"application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml",
+		"application/json-patch+json", "application/merge-patch+json",
+		"application/strategic-merge-patch+json", "application/apply-patch+yaml",
 	}
 )
 
@@ -136,13 +139,22 @@ func (n names) can(verb string) bool { return slices.Contains(discovery.Verbs(n.
 func (n names) object() []operation {
 	body, gvk := reflect.TypeOf(n.New()).Elem(), n.GroupVersionKind()
 	all := []operation{
-		{method: "GET", action: "get", id: n.id("read", ""), summary: "read the specified " + n.Kind, kind: gvk, answer: body, success: 200},
-		{method: "PUT", action: "put", id: n.id("replace", ""), summary: "replace the specified " + n.Kind, kind: gvk, body: body, answer: body, success: 200,
-			parameters: []parameter{dryRun, fieldManager, fieldValidation}, consumes: anyType},
-		{method: "PATCH", action: "patch", id: n.id("patch", ""), summary: "partially update the specified " + n.Kind, kind: gvk, body: patchType, answer: body, success: 200,
-			parameters: []parameter{dryRun, fieldManager, fieldValidation, force}, consumes: patchTypes},
-		{method: "DELETE", action: "delete", id: n.id("delete", ""), summary: "delete a " + n.Kind, kind: gvk, body: deleteOptions, answer: statusType, success: 200,
-			parameters: deleteParams, consumes: anyType},
+		{
+			method: "GET", action: "get", id: n.id("read", ""), summary: "read the specified " + n.Kind,
+			kind: gvk, answer: body, success: 200,
+		},
+		{
+			method: "PUT", action: "put", id: n.id("replace", ""), summary: "replace the specified " + n.Kind,
+			kind: gvk, body: body, answer: body, success: 200, parameters: writeParams, consumes: anyType,
+		},
+		{
+			method: "PATCH", action: "patch", id: n.id("patch", ""), summary: "partially update the specified " + n.Kind,
+			kind: gvk, body: patchType, answer: body, success: 200, parameters: patchParams, consumes: patchTypes,
+		},
+		{
+			method: "DELETE", action: "delete", id: n.id("delete", ""), summary: "delete a " + n.Kind,
+			kind: gvk, body: deleteOptions, answer: statusType, success: 200, parameters: deleteParams, consumes: anyType,
+		},
 	}
 	verb := map[string]string{"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 	return slices.DeleteFunc(all, func(o operation) bool { return !n.can(verb[o.method]) })
@@ -155,19 +167,27 @@ func (n names) collection() []operation {
 		out = append(out, n.list(""))
 	}
 	if n.can("create") {
-		out = append(out, operation{method: "POST", action: "post", id: n.id("create", ""), summary: "create a " + n.Kind, kind: gvk, body: body, answer: body, success: 201,
-			parameters: []parameter{dryRun, fieldManager, fieldValidation}, consumes: anyType})
+		out = append(out, operation{
+			method: "POST", action: "post", id: n.id("create", ""), summary: "create a " + n.Kind,
+			kind: gvk, body: body, answer: body, success: 201, parameters: writeParams, consumes: anyType,
+		})
 	}
 	if n.can("deletecollection") {
-		out = append(out, operation{method: "DELETE", action: "deletecollection", id: n.id("deleteCollection", ""), summary: "delete collection of " + n.Kind,
-			kind: gvk, body: deleteOptions, answer: statusType, success: 200, parameters: slices.Concat(deleteParams, selectParams), consumes: anyType})
+		out = append(out, operation{
+			method: "DELETE", action: "deletecollection", id: n.id("deleteCollection", ""),
+			summary: "delete collection of " + n.Kind, kind: gvk, body: deleteOptions, answer: statusType, success: 200,
+			parameters: slices.Concat(deleteParams, selectParams), consumes: anyType,
+		})
 	}
 	return out
 }
 
 func (n names) list(suffix string) operation {
-	return operation{method: "GET", action: "list", id: n.id("list", suffix), summary: "list or watch objects of kind " + n.Kind, kind: n.GroupVersionKind(),
-		answer: reflect.TypeOf(n.NewList()).Elem(), success: 200, parameters: slices.Concat(selectParams, watchParams)}
+	return operation{
+		method: "GET", action: "list", id: n.id("list", suffix), summary: "list or watch objects of kind " + n.Kind,
+		kind: n.GroupVersionKind(), answer: reflect.TypeOf(n.NewList()).Elem(), success: 200,
+		parameters: slices.Concat(selectParams, watchParams),
+	}
 }
 
 // subresource: one operation per verb; a stream ("connect") answers with whatever the node sends.
@@ -177,8 +197,10 @@ func (n names) subresource(s *registry.Subresource) []operation {
 	prefix := map[string]string{"get": "read", "create": "create", "update": "replace", "patch": "patch", "delete": "delete"}
 	var out []operation
 	for _, verb := range s.Verbs {
-		o := operation{method: methods[verb], action: actions[verb], kind: s.Kind, success: 200, id: n.id(prefix[verb], title(s.Name)),
-			summary: prefix[verb] + " " + s.Name + " of the specified " + n.Kind}
+		o := operation{
+			method: methods[verb], action: actions[verb], id: n.id(prefix[verb], title(s.Name)),
+			summary: prefix[verb] + " " + s.Name + " of the specified " + n.Kind, kind: s.Kind, success: 200,
+		}
 		switch {
 		case s.Connect:
 			o.action, o.id = "connect", n.id("connect"+title(strings.ToLower(o.method)), title(s.Name))
@@ -186,14 +208,14 @@ func (n names) subresource(s *registry.Subresource) []operation {
 			o.answer = reflect.TypeOf(s.New()).Elem()
 		}
 		if o.answer != nil && verb != "get" {
-			o.body, o.consumes, o.parameters = o.answer, anyType, []parameter{dryRun, fieldManager, fieldValidation}
+			o.body, o.consumes, o.parameters = o.answer, anyType, writeParams
 		}
 		switch verb {
 		case "create":
 			o.success = 201
 		case "patch":
 			if o.answer != nil {
-				o.body, o.consumes, o.parameters = patchType, patchTypes, []parameter{dryRun, fieldManager, fieldValidation, force}
+				o.body, o.consumes, o.parameters = patchType, patchTypes, patchParams
 			}
 		}
 		out = append(out, o)

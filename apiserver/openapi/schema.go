@@ -40,7 +40,8 @@ type (
 var wellKnown = map[string]string{
 	"io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity is a fixed-point number with a suffix: \"100m\", \"1.5\", \"2Gi\". " +
 		"Suffixes are n, u, m, k, M, G, T, P, E (powers of ten) and Ki, Mi, Gi, Ti, Pi, Ei (powers of two).",
-	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": "IntOrString is an integer or a string, such as a port number or its name, a count or a percentage.",
+	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": "IntOrString is an integer or a string: a port number or its name, " +
+		"a count or a percentage.",
 	"io.k8s.apimachinery.pkg.apis.meta.v1.Time":       "Time is a moment in RFC 3339, to the second.",
 	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime":  "MicroTime is a moment in RFC 3339, to the microsecond.",
 	"io.k8s.apimachinery.pkg.apis.meta.v1.Duration":   "Duration is a span of time such as \"1h30m\".",
