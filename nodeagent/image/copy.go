@@ -3,10 +3,8 @@ package image
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,7 +91,7 @@ func (c *layerCopy) copy(rel string, st fs.FileInfo) error {
 		}
 		return c.to.Lchown(rel, int(sys.Uid), int(sys.Gid))
 	}
-	return c.special(rel, sys)
+	return createSpecial(c.to, rel, sys.Mode, sys.Rdev, int(sys.Uid), int(sys.Gid))
 }
 
 func (c *layerCopy) dir(rel string) error {
@@ -121,37 +119,7 @@ func (c *layerCopy) file(rel string) error {
 		return err
 	}
 	defer src.Close()
-	dst, err := c.to.OpenFile(rel, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer dst.Close()
-	if _, err := io.Copy(dst, src); err != nil {
-		return err
-	}
-	if err := copyAttributes(src, dst); err != nil {
-		return err
-	}
-	return dst.Close()
-}
-
-func (c *layerCopy) special(rel string, st *syscall.Stat_t) error {
-	dir, err := c.to.Open(path.Dir(rel))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	err = unix.Mknodat(int(dir.Fd()), path.Base(rel), st.Mode, int(st.Rdev))
-	if errors.Is(err, unix.EPERM) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := c.to.Lchown(rel, int(st.Uid), int(st.Gid)); err != nil {
-		return err
-	}
-	return c.to.Chmod(rel, fs.FileMode(st.Mode&0o777)) // mknod was subject to the umask
+	return createFile(c.to, rel, src, func(dst *os.File) error { return copyAttributes(src, dst) })
 }
 
 func (c *layerCopy) attributes(rel string, flag int) error {

@@ -197,31 +197,13 @@ func (u *unpacker) directory(target string, hdr *tar.Header) error {
 }
 
 func (u *unpacker) regular(target string, hdr *tar.Header, r io.Reader) error {
-	f, err := u.root.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := io.Copy(f, r); err != nil {
-		return err
-	}
-	if err := setAttributes(f, hdr); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
+	if err := createFile(u.root, target, r, func(f *os.File) error { return setAttributes(f, hdr) }); err != nil {
 		return err
 	}
 	return u.root.Chtimes(target, hdr.ModTime, hdr.ModTime)
 }
 
-// special makes a device or FIFO. Where devices may not be made (a container without
-// CAP_MKNOD) they are left out: runc makes the standard ones anyway.
 func (u *unpacker) special(target string, hdr *tar.Header) error {
-	dir, err := u.root.Open(path.Dir(target))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
 	mode := uint32(hdr.Mode & 0o7777)
 	switch hdr.Typeflag {
 	case tar.TypeChar:
@@ -231,18 +213,8 @@ func (u *unpacker) special(target string, hdr *tar.Header) error {
 	default:
 		mode |= unix.S_IFIFO
 	}
-	dev := unix.Mkdev(uint32(hdr.Devmajor), uint32(hdr.Devminor))
-	err = unix.Mknodat(int(dir.Fd()), path.Base(target), mode, int(dev))
-	if errors.Is(err, unix.EPERM) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := u.root.Lchown(target, hdr.Uid, hdr.Gid); err != nil {
-		return err
-	}
-	return u.root.Chmod(target, fs.FileMode(hdr.Mode&0o777)) // mknod was subject to the umask
+	device := unix.Mkdev(uint32(hdr.Devmajor), uint32(hdr.Devminor))
+	return createSpecial(u.root, target, mode, device, hdr.Uid, hdr.Gid)
 }
 
 // setAttributes sets owner, extended attributes and mode, in this order: a change of owner
