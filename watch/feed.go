@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -237,11 +238,5 @@ func (f *Feed) leave(c *Cache) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c.unload()
-	others := f.caches[c.prefix][:0:0]
-	for _, other := range f.caches[c.prefix] {
-		if other != c {
-			others = append(others, other)
-		}
-	}
-	f.caches[c.prefix] = others
+	f.caches[c.prefix] = slices.DeleteFunc(f.caches[c.prefix], func(other *Cache) bool { return other == c })
 }

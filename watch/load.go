@@ -68,10 +68,7 @@ func (c *Cache) loadOnce(ctx context.Context) error {
 	if err := c.feed.join(ctx, c); err != nil {
 		return err
 	}
-	tree := btree.NewG(treeDegree, func(a, b *Object) bool { return a.Key < b.Key })
-	revision, err := c.feed.scan(ctx, c.prefix, PrefixEnd(c.prefix), 0, func(kv mvcc.KeyValue) {
-		tree.ReplaceOrInsert(c.object(kv))
-	})
+	tree, revision, err := c.read(ctx, c.prefix, PrefixEnd(c.prefix), 0)
 	if err == nil {
 		err = c.finishLoading(tree, revision)
 	}
@@ -81,24 +78,25 @@ func (c *Cache) loadOnce(ctx context.Context) error {
 	return err
 }
 
-// scan calls visit for every key in [start, end), page by page, as of a revision, which it returns; 0
-// is the newest.
-func (f *Feed) scan(ctx context.Context, start, end string, revision int64, visit func(mvcc.KeyValue)) (int64, error) {
+// read builds a tree of the objects with keys in [start, end) as the store has them at a revision, which it
+// returns; 0 is the newest. It reads page by page, all pages at one revision.
+func (c *Cache) read(ctx context.Context, start, end string, revision int64) (*btree.BTreeG[*Object], int64, error) {
+	tree := btree.NewG(treeDegree, func(a, b *Object) bool { return a.Key < b.Key })
 	for {
-		page, err := f.source.Range(ctx, mvcc.RangeRequest{
+		page, err := c.feed.source.Range(ctx, mvcc.RangeRequest{
 			Key: []byte(start), End: []byte(end), Revision: revision, Limit: loadPageSize,
 		})
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		if revision == 0 {
 			revision = page.Revision // for the pages to come
 		}
 		for _, kv := range page.KVs {
-			visit(kv)
+			tree.ReplaceOrInsert(c.object(kv))
 		}
 		if !page.More || len(page.KVs) == 0 {
-			return revision, nil
+			return tree, revision, nil
 		}
 		start = string(page.KVs[len(page.KVs)-1].Key) + "\x00"
 	}

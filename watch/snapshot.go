@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/google/btree"
-
-	"kontiki/mvcc"
 )
 
 // Snapshot is the state of a cache's objects at one revision. It never changes, and reading it takes
@@ -21,12 +19,6 @@ func (s *Snapshot) Len() int { return s.tree.Len() }
 // Ascend calls visit for the objects with keys in [start, end), in order, until it returns false.
 func (s *Snapshot) Ascend(start, end string, visit func(*Object) bool) {
 	s.tree.AscendRange(&Object{Key: start}, &Object{Key: end}, visit)
-}
-
-// Get returns the object under key, or nil.
-func (s *Snapshot) Get(key string) *Object {
-	object, _ := s.tree.Get(&Object{Key: key})
-	return object
 }
 
 // Snapshot returns the newest state that the cache knows.
@@ -70,10 +62,7 @@ func (c *Cache) SnapshotAt(ctx context.Context, revision int64, start, end strin
 	if s := c.recent(revision); s != nil {
 		return s, nil
 	}
-	tree := btree.NewG(treeDegree, func(a, b *Object) bool { return a.Key < b.Key })
-	_, err := c.feed.scan(ctx, start, end, revision, func(kv mvcc.KeyValue) {
-		tree.ReplaceOrInsert(c.object(kv))
-	})
+	tree, _, err := c.read(ctx, start, end, revision)
 	if err != nil {
 		return nil, c.feed.Expired(ctx, err, revision)
 	}
