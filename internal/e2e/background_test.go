@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ import (
 type background struct {
 	mu  sync.Mutex // guards out
 	out bytes.Buffer
+
+	closed atomic.Bool // the process has ended; only set where a test asks
 }
 
 // Write collects output; it makes background the command's standard output and error.

@@ -59,7 +59,9 @@ func TestPatchLabelReplace(t *testing.T) {
 		require.Equal(t, "red", get(".metadata.labels.colour"))
 		require.Contains(t, k.ok(t, n, "-n", ns, "get", "configmap", "-l", "colour in (red,blue)", "-o", "name"), "configmap/c")
 		require.Empty(t, k.ok(t, n, "-n", ns, "get", "configmap", "-l", "colour=green", "-o", "name"))
-		k.ok(t, n, "-n", ns, "annotate", "configmap", "c", "note=x")
+		k.ok(t, n, "-n", ns, "annotate", "configmap", "c", "note=edit-me")
+		k.ok(t, n, "-n", ns, "edit", "configmap", "c")
+		require.Equal(t, "edited", get(".metadata.annotations.note"))
 
 		yaml := k.ok(t, n, "-n", ns, "get", "configmap", "c", "-o", "yaml")
 		k.okInput(t, n, strings.Replace(yaml, `a: "3"`, `a: "4"`, 1), "-n", ns, "replace", "-f", "-")

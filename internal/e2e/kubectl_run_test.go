@@ -43,7 +43,8 @@ func (k kubectlArgv) run(n *node, input string, args ...string) result {
 	defer cancel()
 	argv := append(append([]string{}, k[1:]...), args...)
 	cmd := exec.CommandContext(ctx, k[0], argv...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+n.kubeconfig, "HOME="+filepath.Dir(n.dataDir))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+n.kubeconfig, "HOME="+filepath.Dir(n.dataDir),
+		`KUBE_EDITOR=sed -i s/edit-me/edited/`) // what `kubectl edit` runs
 	cmd.Stdin = strings.NewReader(input)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
