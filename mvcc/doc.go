@@ -26,7 +26,7 @@
 //   - A key changes at most once in a revision, so a revision of a key names one version of it.
 //   - Readers never wait for the disk writes of others, watchers never hold up writers.
 //
-// Lock order: Store.commitMu, then Store.mu, then a bbolt transaction. Nobody who has a bbolt read
+// Lock order: Store.maintenance, Store.commitMu, then Store.mu, then a bbolt transaction. Nobody who has a bbolt read
 // transaction open may ask for a lock: bbolt makes a writer that must grow its memory map wait for
 // all readers.
 //

@@ -46,3 +46,6 @@ func parseRevision(b []byte) (Revision, error) {
 		Sub:  int32(binary.BigEndian.Uint32(b[8:])),
 	}, nil
 }
+
+// next is the smallest revision after r.
+func (r Revision) next() Revision { return Revision{Main: r.Main, Sub: r.Sub + 1} }

@@ -48,6 +48,9 @@ type Store struct {
 	path string
 	opts Options
 
+	// maintenance is held by who goes over the whole file: a sweep, or Defragment. It comes before commitMu.
+	maintenance sync.Mutex
+
 	// commitMu is held by whoever writes to the file, and guards durable. It comes before mu.
 	commitMu sync.Mutex
 	durable  meta // as the file has it
@@ -71,8 +74,10 @@ type Store struct {
 
 // Open opens the store in the file at path, and creates it if it does not exist.
 func Open(path string, opts Options) (*Store, error) {
-	if err := removeLeftover(path + restoreSuffix); err != nil {
-		return nil, err
+	for _, suffix := range []string{restoreSuffix, defragSuffix} {
+		if err := removeLeftover(path + suffix); err != nil {
+			return nil, err
+		}
 	}
 	f, err := openFile(path)
 	if err != nil {

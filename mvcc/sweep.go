@@ -30,6 +30,8 @@ func (s *Store) sweepLoop() {
 // leaves off: adopt has it called again for the new one.
 func (w *sweeper) sweep() error {
 	s := w.s
+	s.maintenance.Lock()
+	defer s.maintenance.Unlock()
 	s.mu.RLock()
 	target, swept, f := s.meta.compacted, s.meta.swept, s.file
 	s.mu.RUnlock()
