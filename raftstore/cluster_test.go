@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,10 +56,8 @@ func (c *cluster) stop(name string) {
 }
 
 func (c *cluster) close() {
-	for _, name := range names {
-		if c.members[name] != nil {
-			c.stop(name)
-		}
+	for _, name := range slices.Sorted(maps.Keys(c.members)) {
+		c.stop(name)
 	}
 }
 

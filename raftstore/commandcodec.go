@@ -13,6 +13,10 @@ func (e *encoder) command(kind byte, c mvcc.Command) {
 		e.varint(c.Grant.TTLSeconds)
 	case proposalRevoke:
 		e.varint(c.Revoke)
+	case proposalNote:
+		e.string(c.Note.Name)
+		e.flags(c.Note.Value != nil)
+		e.bytes(c.Note.Value)
 	case proposalCheckpoint:
 		e.uvarint(uint64(len(c.Checkpoint)))
 		for _, p := range c.Checkpoint {
@@ -39,8 +43,23 @@ func (d *decoder) command(kind byte) (c mvcc.Command) {
 		for i := range c.Checkpoint {
 			c.Checkpoint[i] = mvcc.LeaseCheckpoint{ID: d.varint(), RemainingMillis: d.varint()}
 		}
+	case proposalNote:
+		c.Note = d.note()
 	default:
 		d.fail()
 	}
 	return c
+}
+
+func (d *decoder) note() *mvcc.Note {
+	n := &mvcc.Note{Name: d.string()}
+	there := d.flags(1)[0]
+	n.Value = d.bytes()
+	switch {
+	case !there && n.Value != nil:
+		d.fail()
+	case there && n.Value == nil:
+		n.Value = []byte{}
+	}
+	return n
 }

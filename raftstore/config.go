@@ -32,6 +32,13 @@ type Config struct {
 	Bootstrap bool
 	// Peers are the voters to begin with, this member included; by default this member alone.
 	Peers []Peer
+	// Join makes a new Dir a new member of an existing cluster: the members at these addresses are asked, in
+	// turn, until one has it added. It does nothing for a Dir that is in use already. Not with Bootstrap.
+	Join []string
+	// Name is what people call the member, and a name that its certificate is for; may be empty.
+	Name string
+	// ClientURLs are where clients reach this member, as other members are to say; may be empty.
+	ClientURLs []string
 	// RequestTimeout bounds how long a request looks for a leader and waits for its answer, if its
 	// context does not end earlier; 5 s by default.
 	RequestTimeout time.Duration
@@ -78,6 +85,9 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 func (c Config) checkPeers() error {
+	if c.Bootstrap && len(c.Join) > 0 {
+		return errors.New("raftstore: a member either begins a cluster (Bootstrap) or joins one (Join)")
+	}
 	for _, p := range c.Peers {
 		if p.ID == c.NodeID {
 			return nil

@@ -20,6 +20,7 @@ const (
 	proposalGrant      = 3
 	proposalRevoke     = 4
 	proposalCheckpoint = 5
+	proposalNote       = 6
 
 	// proposalInTerm is set in the kind of a proposal that counts only in an entry of one term.
 	proposalInTerm = 1 << 7
@@ -62,6 +63,8 @@ func kindOf(c mvcc.Command) byte {
 		return proposalRevoke
 	case c.Checkpoint != nil:
 		return proposalCheckpoint
+	case c.Note != nil:
+		return proposalNote
 	default:
 		return proposalCompact
 	}

@@ -34,11 +34,14 @@ func everything() mvcc.Command {
 	}}
 }
 
-func leaseCommands() []mvcc.Command {
+func otherCommands() []mvcc.Command {
 	return []mvcc.Command{
 		{Grant: &mvcc.LeaseGrant{ID: -5, TTLSeconds: 60}},
 		{Revoke: 1 << 60},
 		{Checkpoint: []mvcc.LeaseCheckpoint{{ID: 7, RemainingMillis: 1500}, {ID: 8}}},
+		{Note: &mvcc.Note{Name: "member/a", Value: []byte("v")}},
+		{Note: &mvcc.Note{Name: "empty", Value: []byte{}}},
+		{Note: &mvcc.Note{Name: "gone"}},
 	}
 }
 
@@ -70,7 +73,7 @@ func TestEntryKeepsEverything(t *testing.T) {
 	second, err := encodeProposal(Origin{}, mvcc.Command{Compact: 12})
 	require.NoError(t, err)
 	entry, want := [][]byte{first, second}, []mvcc.Command{everything(), {Compact: 12}}
-	for _, c := range leaseCommands() {
+	for _, c := range otherCommands() {
 		b, err := encodeProposal(origin, c)
 		require.NoError(t, err)
 		entry, want = append(entry, b), append(want, c)

@@ -14,8 +14,35 @@ var (
 	ErrNotLeader = errors.New("raftstore: not the leader")
 	// ErrTooLarge: the proposal is larger than MaxProposalBytes. Nothing was changed.
 	ErrTooLarge = errors.New("raftstore: request is too large")
+	// ErrBadTransferee: leadership is to go to somebody who is no voter.
+	ErrBadTransferee = errors.New("raftstore: cannot hand leadership to this member")
 	// ErrClosed: the member was closed. Nothing was changed.
 	ErrClosed = errors.New("raftstore: member is closed")
 	// ErrFormat: bytes are not what the format says: an entry, a frame or a result cannot be decoded.
 	ErrFormat = errors.New("raftstore: malformed bytes")
+	// ErrRemoved: this member was removed from the cluster. Nothing was changed.
+	ErrRemoved = errors.New("raftstore: not a member of the cluster any more")
+	// ErrNoSpace: the alarm NOSPACE is on, so nothing is added to the store. Deletes and compaction go on; when
+	// they have made room, ClearAlarm ends it.
+	ErrNoSpace = errors.New("raftstore: database space exceeded")
+)
+
+// What can be wrong with a change of membership. Nothing was changed.
+var (
+	// ErrMemberNotFound: there is no member of this id.
+	ErrMemberNotFound = errors.New("raftstore: member not found")
+	// ErrMemberExists: a member of this id is at another address.
+	ErrMemberExists = errors.New("raftstore: member exists")
+	// ErrAddressTaken: another member is at this address.
+	ErrAddressTaken = errors.New("raftstore: address is taken by another member")
+	// ErrInvalidMember: an id or address is missing.
+	ErrInvalidMember = errors.New("raftstore: invalid member")
+	// ErrNotLearner: the member has its vote already.
+	ErrNotLearner = errors.New("raftstore: member is not a learner")
+	// ErrLearnerNotReady: the learner has not caught up with the leader.
+	ErrLearnerNotReady = errors.New("raftstore: learner has not caught up with the leader")
+	// ErrNotEnoughMembers: the voters that run would be no majority any more.
+	ErrNotEnoughMembers = errors.New("raftstore: too few members are running for this change")
+	// ErrTransferFailed: the member that was to lead did not take over.
+	ErrTransferFailed = errors.New("raftstore: leadership was not handed over")
 )

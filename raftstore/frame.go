@@ -35,6 +35,13 @@ const (
 	frameRenew     = 8  // varint, a lease; answered by frameLease
 	frameTTL       = 9  // varint, a lease; answered by frameLease
 	frameLease     = 10 // varint TTL in seconds, varint nanoseconds left
+
+	frameChange     = 16 // a change of membership, see change.go; answered by frameDone
+	frameJoin       = 17 // id, address (strings); answered by frameDone
+	frameMembership = 18 // id (string); answered by frameDone, or ErrRemoved
+	frameStatus     = 19 // no body; answered by frameStatusIs
+	frameStatusIs   = 20 // Status in JSON
+	frameDone       = 21 // no body
 )
 
 const (
@@ -75,6 +82,8 @@ var errorCodes = []error{
 	mvcc.ErrCompacted, mvcc.ErrFutureRevision, mvcc.ErrDuplicateKey, mvcc.ErrEmptyKey, mvcc.ErrKeyNotFound,
 	mvcc.ErrValueProvided, mvcc.ErrLeaseProvided, mvcc.ErrTooManyOps, mvcc.ErrInvalidOp,
 	mvcc.ErrLeaseNotFound, mvcc.ErrLeaseExists, mvcc.ErrLeaseTTL,
+	ErrMemberNotFound, ErrMemberExists, ErrAddressTaken, ErrInvalidMember, ErrNotLearner, ErrLearnerNotReady,
+	ErrNotEnoughMembers, ErrTransferFailed, ErrBadTransferee, ErrRemoved, ErrNoSpace,
 }
 
 func encodeError(err error) []byte {

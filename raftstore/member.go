@@ -28,7 +28,10 @@ type Member struct {
 	readIndex *readIndex
 	forwarder *forwarder
 	lessor    *lessor
-	closed    chan struct{} // closed by Close
+	changes   sync.Mutex     // held by who makes a change of membership; comes before all other locks
+	removed   chan struct{}  // closed when this member has learned that it is none any more
+	closed    chan struct{}  // closed by Close
+	group     sync.WaitGroup // goroutines that end with closed
 	closeOnce sync.Once
 }
 
@@ -146,6 +149,9 @@ func (m *Member) onLeader(ctx context.Context, f func(leader string) error) erro
 		case <-ctx.Done():
 			timer.Stop()
 			return fmt.Errorf("%w: %w; last: %v", ErrNoLeader, ctx.Err(), err)
+		case <-m.removed:
+			timer.Stop()
+			return ErrRemoved
 		case <-m.closed:
 			timer.Stop()
 			return ErrClosed

@@ -22,11 +22,12 @@ func Open(cfg Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{cfg: cfg, closed: make(chan struct{})}
+	m := &Member{cfg: cfg, closed: make(chan struct{}), removed: make(chan struct{})}
 	if err := m.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store member %s: %w", cfg.NodeID, err), m.release())
 	}
 	m.electIfAlone()
+	m.startGroup()
 	return m, nil
 }
 
@@ -86,8 +87,18 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	m.forwarder = newForwarder(m.mux)
 	m.readIndex = newReadIndex(m.raft, m.store, &quorum{m.raft, m.raftID(), m.forwarder})
 	m.lessor.start(m.raft, m.proposer, m.readIndex)
-	srv.raft, srv.proposer, srv.readIndex, srv.lessor = m.raft, m.proposer, m.readIndex, m.lessor
+	srv.raft, srv.proposer, srv.readIndex, srv.lessor, srv.member = m.raft, m.proposer, m.readIndex, m.lessor, m
 	return nil
+}
+
+// startGroup starts what looks after the member, and after the others while it leads.
+func (m *Member) startGroup() {
+	m.group.Go(m.watchOver)
+	m.group.Go(m.watchMembership)
+	m.group.Go(m.introduce)
+	if len(m.cfg.Join) > 0 {
+		m.group.Go(m.join)
+	}
 }
 
 // bootstrap writes the first configuration into the log of a new member.
@@ -120,7 +131,7 @@ func (m *Member) electIfAlone() {
 func (m *Member) WaitReady(ctx context.Context) error {
 	for {
 		err := m.catchUp(ctx)
-		if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrRemoved) {
 			return err
 		}
 	}
@@ -134,6 +145,7 @@ func (m *Member) Close() (err error) {
 		m.lessor.close()
 		m.proposer.close()
 		m.readIndex.close()
+		m.group.Wait()
 		m.handOver()
 		err = m.release()
 	})

@@ -21,6 +21,7 @@ type server struct {
 	proposer  *proposer
 	readIndex *readIndex
 	lessor    *lessor
+	member    *Member
 	timeout   time.Duration
 }
 
@@ -85,6 +86,19 @@ func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err e
 	case frameRenew, frameTTL:
 		body, err := s.lease(ctx, f)
 		return frameLease, body, err
+	case frameChange:
+		c, err := decodeChange(f.body)
+		if err == nil {
+			err = s.member.makeChange(ctx, c)
+		}
+		return frameDone, nil, err
+	case frameJoin:
+		return frameDone, nil, s.letJoin(ctx, f.body)
+	case frameMembership:
+		return frameDone, nil, s.membership(ctx, f.body)
+	case frameStatus:
+		body, err := s.status()
+		return frameStatusIs, body, err
 	default:
 		return 0, nil, ErrFormat
 	}

@@ -1,0 +1,97 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Joining. A member with an empty Dir and Config.Join starts without a configuration: it answers, but
+// cannot vote and does not campaign. It asks the members at Join, one after the other, to be added; who
+// is asked passes it on to the leader, which adds it as a learner and begins to send it the log. The
+// steward gives it its vote when it has caught up.
+//
+// A member whose disk was lost does the same, with a new id at its old address: that the address answers with the new
+// id proves that the old member is gone, and the leader removes it first (change.vacate).
+
+const joinRetry = time.Second
+
+// join is a goroutine: it asks until this member is in a configuration.
+func (m *Member) join() {
+	for len(m.servers()) == 0 {
+		var errs []error
+		for _, address := range m.cfg.Join {
+			err := m.askToJoin(address)
+			if err == nil {
+				errs = nil
+				break
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", address, err))
+		}
+		if errs != nil {
+			m.cfg.Log.Warn("cannot join yet, will ask again", "err", errors.Join(errs...))
+		}
+		if !m.pause(joinRetry) {
+			return
+		}
+	}
+}
+
+func (m *Member) askToJoin(address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), m.cfg.RequestTimeout)
+	defer cancel()
+	var e encoder
+	e.string(m.cfg.NodeID)
+	e.string(m.cfg.Network.Address())
+	_, err := m.forwarder.call(ctx, address, frameJoin, e.b)
+	return err
+}
+
+// letJoin answers askToJoin. Who may ask was decided when its connection was accepted (identity.go).
+func (s *server) letJoin(ctx context.Context, body []byte) error {
+	d := decoder{b: body}
+	id, address := d.string(), d.string()
+	if err := d.end(); err != nil {
+		return err
+	}
+	return s.member.AddMember(ctx, id, address)
+}
+
+// introduce is a goroutine: it sees to it that all members know this one's name and client addresses.
+func (m *Member) introduce() {
+	if m.cfg.Name == "" && len(m.cfg.ClientURLs) == 0 {
+		return
+	}
+	value := encodeMemberNote(m.cfg.Name, m.cfg.ClientURLs)
+	for delay := retryMin; ; delay = min(2*delay, joinRetry) {
+		if m.introduceOnce(value) || !m.pause(delay) {
+			return
+		}
+	}
+}
+
+func (m *Member) introduceOnce(value []byte) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), m.cfg.RequestTimeout)
+	defer cancel()
+	if _, in := serverByID(m.servers(), m.cfg.NodeID); !in || m.catchUp(ctx) != nil {
+		return false
+	}
+	return m.note(ctx, memberNotes+m.cfg.NodeID, value) == nil
+}
+
+// waitLeader waits until this member knows that the member of an id leads.
+func (m *Member) waitLeader(ctx context.Context, id string) error {
+	for {
+		if _, leader := m.raft.LeaderWithID(); leader == raft.ServerID(id) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrTransferFailed, ctx.Err())
+		case <-time.After(retryMin):
+		}
+	}
+}

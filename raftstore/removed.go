@@ -1,0 +1,91 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// A member that was removed while it was away has an old configuration that still lists it. It hears
+// from no leader, so it campaigns. The others refuse it a vote, before it can raise anybody's term
+// (pre-vote; Raft thesis 9.6), so it disturbs nobody; but it would try for ever. So a member without a leader asks the others
+// whether it is still one of them. Only a leader that has made sure that it leads, and has no change of
+// membership under way, may say no.
+
+// orphanInterval is how often a member without a leader asks.
+const orphanInterval = 2 * time.Second
+
+// Removed is closed when this member has learned that it is not a member of the cluster any more. It
+// does not take part then, and its requests get ErrRemoved; all that is left to do is Close.
+func (m *Member) Removed() <-chan struct{} { return m.removed }
+
+// watchMembership is a goroutine: it finds out when this member was removed.
+func (m *Member) watchMembership() {
+	for m.pause(orphanInterval) {
+		if m.wasRemoved() {
+			m.cfg.Log.Error("this member was removed from the cluster: it stops. To join again it needs an empty data directory", "id", m.cfg.NodeID)
+			close(m.removed)
+			if err := m.raft.Shutdown().Error(); err != nil {
+				m.cfg.Log.Error("raft did not stop", "err", err)
+			}
+			return
+		}
+	}
+}
+
+func (m *Member) wasRemoved() bool {
+	servers := m.servers()
+	if _, id := m.raft.LeaderWithID(); id != "" || len(servers) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), orphanInterval)
+	defer cancel()
+	answers := make(chan error, len(servers))
+	for _, s := range servers {
+		go func() {
+			if s.ID == m.raftID() {
+				answers <- ErrNoLeader
+				return
+			}
+			answers <- m.forwarder.askMembership(ctx, string(s.Address), m.cfg.NodeID)
+		}()
+	}
+	for range servers {
+		if errors.Is(<-answers, ErrRemoved) {
+			return true
+		}
+	}
+	return false
+}
+
+// askMembership asks the member at address whether id is a member. ErrRemoved is the leader's no.
+func (f *forwarder) askMembership(ctx context.Context, address, id string) error {
+	var e encoder
+	e.string(id)
+	_, err := f.call(ctx, address, frameMembership, e.b)
+	return err
+}
+
+// membership answers askMembership.
+func (s *server) membership(ctx context.Context, body []byte) error {
+	d := decoder{b: body}
+	id := d.string()
+	if err := d.end(); err != nil {
+		return err
+	}
+	m := s.member
+	if m.raft.State() != raft.Leader {
+		return ErrNotLeader
+	}
+	m.changes.Lock() // no change of this leader's is under way, and readIndex sees to those of earlier ones
+	defer m.changes.Unlock()
+	if _, err := m.readIndex.get(ctx); err != nil {
+		return err
+	}
+	if _, ok := serverByID(m.servers(), id); !ok {
+		return ErrRemoved
+	}
+	return nil
+}

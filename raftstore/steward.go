@@ -1,0 +1,96 @@
+package raftstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// The steward looks after the members while this one leads: learners that have caught up get their vote, and
+// members that do not answer are reported.
+//
+// hashicorp/raft-autopilot would do the same and some more (zones, versions, removal of dead servers by
+// itself, which is not wanted here: two members down for an hour would be two removed). It asks for a
+// delegate that knows servers and their health by its own means, which is most of what is below; so the
+// rule itself is all that was left to write.
+
+const (
+	stewardInterval = time.Second
+	// deadAfter is how long a member has to be silent to be reported.
+	deadAfter = 10 * time.Second
+)
+
+// silence is since when a member has not answered, and whether that was reported.
+type silence struct {
+	since    time.Time
+	reported bool
+}
+
+// watchOver is the steward's goroutine.
+func (m *Member) watchOver() {
+	silent := map[raft.ServerID]*silence{}
+	for m.pause(stewardInterval) {
+		if m.raft.State() != raft.Leader {
+			clear(silent)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), stewardInterval)
+		answers := m.askAll(ctx, m.servers())
+		cancel()
+		m.reportDead(silent, answers)
+		m.promoteLearners(answers)
+	}
+}
+
+func (m *Member) reportDead(silent map[raft.ServerID]*silence, answers []MemberStatus) {
+	for _, a := range answers {
+		id := raft.ServerID(a.ID)
+		s := silent[id]
+		switch {
+		case a.Err == nil:
+			if s != nil && s.reported {
+				m.cfg.Log.Info("member answers again", "id", id)
+			}
+			delete(silent, id)
+		case s == nil:
+			silent[id] = &silence{since: time.Now()}
+		case !s.reported && time.Since(s.since) >= deadAfter:
+			s.reported = true
+			m.cfg.Log.Warn("member does not answer: start it again, or remove it if it is lost", "id", id, "address", a.Address, "err", a.Err)
+		}
+	}
+}
+
+// promoteLearners gives those learners their vote that answered, that have caught up, and that are not to stay
+// learners. PromoteMember looks again, so it need not be exact here.
+func (m *Member) promoteLearners(answers []MemberStatus) {
+	for _, a := range answers {
+		if !a.Learner || a.Err != nil || m.store.Note(learnerNotes+a.ID) != nil {
+			continue
+		}
+		if a.Status.Store.Applied+catchUpEntries < m.raft.CommitIndex() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), m.cfg.RequestTimeout)
+		err := m.makeChange(ctx, change{kind: changePromote, id: a.ID})
+		cancel()
+		if err != nil {
+			m.cfg.Log.Debug("learner not promoted yet", "id", a.ID, "err", err)
+		}
+	}
+}
+
+// pause waits for d, and returns false if the member is closed or removed before.
+func (m *Member) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-m.closed:
+		return false
+	case <-m.removed:
+		return false
+	}
+}
