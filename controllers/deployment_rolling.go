@@ -70,44 +70,32 @@ func (d *deployment) shrinkOld(ctx context.Context, r *rollout) (shrunk bool, er
 	if specReplicas(r.old) == 0 || budget <= 0 {
 		return false, nil
 	}
-	broken, err := d.dropUnhealthy(ctx, r, budget)
+	// Pods that are not available go first: they serve nobody, and they would block the rollout that is to repair them.
+	broken, err := d.drop(ctx, r, budget, func(rs *appsv1.ReplicaSet) int32 {
+		return *rs.Spec.Replicas - rs.Status.AvailableReplicas
+	})
 	if err != nil {
 		return false, err
 	}
-	healthy, err := d.dropHealthy(ctx, r, availableReplicas(r.all())-floor)
+	healthy, err := d.drop(ctx, r, availableReplicas(r.all())-floor, func(rs *appsv1.ReplicaSet) int32 {
+		return *rs.Spec.Replicas
+	})
 	return broken || healthy, err
 }
 
-// dropUnhealthy removes old pods that are not available first: they serve nobody, and they would block the rollout that
-// is to repair them.
-func (d *deployment) dropUnhealthy(ctx context.Context, r *rollout, budget int32) (bool, error) {
+// drop takes at most budget pods from the old ReplicaSets, from each no more than of says.
+func (d *deployment) drop(ctx context.Context, r *rollout, budget int32, of func(*appsv1.ReplicaSet) int32) (bool, error) {
 	dropped := false
 	for i, rs := range r.old {
-		drop := min(budget, *rs.Spec.Replicas-rs.Status.AvailableReplicas)
-		if drop <= 0 {
+		surplus := min(budget, of(rs))
+		if surplus <= 0 {
 			continue
 		}
-		resized, err := d.resize(ctx, r, rs, *rs.Spec.Replicas-drop)
+		resized, err := d.resize(ctx, r, rs, *rs.Spec.Replicas-surplus)
 		if err != nil {
 			return dropped, err
 		}
-		r.old[i], budget, dropped = resized, budget-drop, true
-	}
-	return dropped, nil
-}
-
-func (d *deployment) dropHealthy(ctx context.Context, r *rollout, budget int32) (bool, error) {
-	dropped := false
-	for i, rs := range r.old {
-		drop := min(budget, *rs.Spec.Replicas)
-		if drop <= 0 {
-			continue
-		}
-		resized, err := d.resize(ctx, r, rs, *rs.Spec.Replicas-drop)
-		if err != nil {
-			return dropped, err
-		}
-		r.old[i], budget, dropped = resized, budget-drop, true
+		r.old[i], budget, dropped = resized, budget-surplus, true
 	}
 	return dropped, nil
 }
