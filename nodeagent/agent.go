@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,8 +30,6 @@ import (
 
 // apiTimeout bounds one request to the API server.
 const apiTimeout = 10 * time.Second
-
-const strategicMerge = types.StrategicMergePatchType
 
 // parallelPulls bounds how many images are pulled at once on the node.
 const parallelPulls = 3
@@ -93,6 +92,7 @@ func New(cfg Config) (*Agent, error) {
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
 	version, err := a.cri.Version(ctx, &runtimeapi.VersionRequest{})
 	if err != nil {
 		return fmt.Errorf("container runtime: %w", err)
@@ -112,16 +112,15 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	node := newNodeReporter(a)
-	var group errGroup
-	group.run(func() error { return a.serve(ctx) }, cancel)
-	group.run(func() error { node.run(ctx); return nil }, nil)
-	group.run(func() error { a.watchRuntime(ctx); return nil }, nil)
-	group.run(func() error { a.collectGarbage(ctx); return nil }, nil)
+	group.Go(func() error { return a.serve(ctx) })
+	group.Go(func() error { node.run(ctx); return nil })
+	group.Go(func() error { a.watchRuntime(ctx); return nil })
+	group.Go(func() error { a.collectGarbage(ctx); return nil })
 	factory.Start(ctx.Done())
-	group.run(func() error { podInformer.RunWithContext(ctx); return nil }, nil)
+	group.Go(func() error { podInformer.RunWithContext(ctx); return nil })
 	a.awaitPods(ctx, podInformer, delivered)
 	<-ctx.Done()
-	err = group.wait()
+	err = group.Wait()
 	factory.Shutdown()
 	a.pods.wg.Wait()
 	a.probes.Wait()

@@ -132,10 +132,7 @@ func (a *Agent) adoptDirectories() {
 
 // removeLogDirs removes the log directories (NAMESPACE_NAME_UID) of pods that are no more.
 func (a *Agent) removeLogDirs() {
-	a.pods.mu.Lock()
-	listed := a.pods.restored == nil
-	a.pods.mu.Unlock()
-	if !listed {
+	if !a.pods.complete() {
 		return
 	}
 	entries, err := os.ReadDir(filepath.Join(a.cfg.DataDir, "logs"))

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -102,7 +101,7 @@ func (n *nodeReporter) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.node, err = n.a.client.CoreV1().Nodes().Patch(ctx, node.Name, strategicMerge, patch, metav1.PatchOptions{})
+	n.node, err = n.a.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
@@ -130,19 +129,12 @@ func (n *nodeReporter) writeStatus(ctx context.Context) error {
 	if time.Since(n.wrote) < statusPeriod && equality.Semantic.DeepEqual(withoutHeartbeats(want), withoutHeartbeats(n.node.Status)) {
 		return nil
 	}
-	before, err := json.Marshal(&corev1.Node{Status: n.node.Status})
+	patch, err := mergePatch(&corev1.Node{Status: n.node.Status}, &corev1.Node{Status: want})
 	if err != nil {
 		return err
 	}
-	after, err := json.Marshal(&corev1.Node{Status: want})
-	if err != nil {
-		return err
-	}
-	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, &corev1.Node{})
-	if err != nil {
-		return err
-	}
-	got, err := n.a.client.CoreV1().Nodes().Patch(ctx, n.node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	nodes := n.a.client.CoreV1().Nodes()
+	got, err := nodes.Patch(ctx, n.node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return err
 	}

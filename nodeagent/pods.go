@@ -17,7 +17,7 @@ type podWorkers struct {
 	ctx context.Context // of Run; the workers' parent
 	wg  sync.WaitGroup
 
-	mu      sync.Mutex // guards workers and synced; taken before a worker's mu
+	mu      sync.Mutex // guards workers and restored; taken before a worker's mu
 	workers map[types.UID]*worker
 	// restored are the pods known from checkpoints alone; nil once the API has been listed, from when on pods
 	// without an object are strangers.
@@ -137,15 +137,19 @@ func (p *podWorkers) listed(pods []any) {
 
 // adopt starts workers for strangers: pods that something is left of and that have no object (ND-07).
 func (p *podWorkers) adopt(uids []types.UID) {
-	p.mu.Lock()
-	listed := p.restored == nil
-	p.mu.Unlock()
-	if !listed {
+	if !p.complete() {
 		return
 	}
 	for _, uid := range uids {
 		p.worker(uid, nil)
 	}
+}
+
+// complete says whether the API has been listed: before, a pod without an object may be one that is yet to be told of.
+func (p *podWorkers) complete() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.restored == nil
 }
 
 // kick asks for a step of the pod, if it has a worker.

@@ -66,9 +66,6 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, state *po
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(w.a.logDir(pod), s.Container.Name), 0o755); err != nil {
-		return nil, err // the runtime makes the log file, not its directory (CRI: log_path)
-	}
 	facts := w.facts(pod, state)
 	termination, err := w.terminationFile(s)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"kontiki/nodeagent/podstate"
@@ -96,21 +97,28 @@ func (w *worker) writeStatus(ctx context.Context) {
 
 // patchStatus changes what differs between base's status and want, of the very pod that base is.
 func (a *Agent) patchStatus(ctx context.Context, base *corev1.Pod, want *corev1.PodStatus) (*corev1.Pod, error) {
-	before, err := json.Marshal(&corev1.Pod{Status: base.Status})
-	if err != nil {
-		return nil, err
-	}
-	after, err := json.Marshal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: base.UID}, Status: *want})
-	if err != nil {
-		return nil, err
-	}
-	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, &corev1.Pod{})
+	patch, err := mergePatch(&corev1.Pod{Status: base.Status},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: base.UID}, Status: *want})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	return a.client.CoreV1().Pods(base.Namespace).Patch(ctx, base.Name, strategicMerge, patch, metav1.PatchOptions{}, "status")
+	pods := a.client.CoreV1().Pods(base.Namespace)
+	return pods.Patch(ctx, base.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+}
+
+// mergePatch is the strategic merge patch that turns before into after.
+func mergePatch[T any](before, after *T) ([]byte, error) {
+	from, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := json.Marshal(after)
+	if err != nil {
+		return nil, err
+	}
+	return strategicpatch.CreateTwoWayMergePatch(from, to, new(T))
 }
 
 // deleteObject has the API server remove the pod object now that nothing of the pod runs. While finalizers of others keep
