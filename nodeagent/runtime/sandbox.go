@@ -123,11 +123,7 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, req *runtimeapi.RunPodSandb
 		return nil, err
 	}
 	if err := r.setUp(ctx, s); err != nil {
-		if cerr := r.tearDown(context.WithoutCancel(ctx), s); cerr != nil {
-			r.log.Warn("sandbox debris left until the next start", "sandbox", s.rec.ID, "err", cerr)
-		} else {
-			err = errors.Join(err, os.RemoveAll(s.dir))
-		}
+		err = errors.Join(err, r.undo(context.WithoutCancel(ctx), s))
 		return nil, fmt.Errorf("sandbox %s/%s: %w", s.config.GetMetadata().GetNamespace(), s.config.GetMetadata().GetName(), err)
 	}
 	r.mu.Lock()
@@ -136,6 +132,24 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, req *runtimeapi.RunPodSandb
 	r.publish(s.rec.ID, s.rec.ID, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT)
 	r.publish(s.rec.ID, s.rec.ID, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT)
 	return &runtimeapi.RunPodSandboxResponse{PodSandboxId: s.rec.ID}, nil
+}
+
+// undo removes what a failed setUp made. If that fails as well (a full disk, a plugin that
+// refuses) the sandbox stays as a stopped one: whoever removes it tries again.
+func (r *Runtime) undo(ctx context.Context, s *sandbox) error {
+	err := errors.Join(r.tearDown(ctx, s), r.removePodCgroup(s))
+	if err == nil {
+		return s.removeDir()
+	}
+	r.log.Warn("a sandbox that could not be set up is not removed yet", "sandbox", s.rec.ID, "err", err)
+	s.rec.Stopped = true
+	r.mu.Lock()
+	r.sandboxes[s.rec.ID] = s
+	r.mu.Unlock()
+	if serr := s.save(); serr != nil {
+		r.log.Warn("sandbox not recorded: the next start takes it for debris", "sandbox", s.rec.ID, "err", serr)
+	}
+	return err
 }
 
 // newSandbox checks the request and makes the directory.

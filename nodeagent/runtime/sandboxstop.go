@@ -71,10 +71,8 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, req *runtimeapi.RemovePo
 			return nil, err
 		}
 	}
-	if s.config.GetLinux().GetCgroupParent() == "" {
-		if err := r.removeCgroup(r.cgroupParent(s)); err != nil {
-			return nil, err
-		}
+	if err := r.removePodCgroup(s); err != nil {
+		return nil, err
 	}
 	if err := s.removeDir(); err != nil {
 		return nil, fmt.Errorf("remove sandbox %s: %w", s.rec.ID, err)
@@ -84,6 +82,14 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, req *runtimeapi.RemovePo
 	r.mu.Unlock()
 	r.publish(s.rec.ID, s.rec.ID, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT)
 	return &runtimeapi.RemovePodSandboxResponse{}, nil
+}
+
+// removePodCgroup removes the pod's cgroup, unless it is the caller's own.
+func (r *Runtime) removePodCgroup(s *sandbox) error {
+	if s.config.GetLinux().GetCgroupParent() != "" {
+		return nil
+	}
+	return r.removeCgroup(r.cgroupParent(s))
 }
 
 // removeDir deletes the record first, so that a crash in between leaves debris and not
