@@ -1,0 +1,274 @@
+package etcdapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"kontiki/mvcc"
+)
+
+// watchServer serves streams of watches.
+type watchServer struct {
+	pb.UnimplementedWatchServer
+	*Server
+}
+
+// watchStream is one gRPC stream with any number of watches on it.
+//
+//	client ── create, cancel, progress? ──► receive ──► answers ──┐
+//	                                                              ├──► out ──► Watch ──► client
+//	mvcc ── batches ──► a goroutine for each watch ───────────────┘
+//
+// What comes first into out goes first to the client. A client that does not read fills out, and
+// everything before it waits, without holding up the store (mvcc/watch.go) or other streams.
+type watchStream struct {
+	*Server
+	ctx  context.Context // the stream's
+	out  chan *pb.WatchResponse
+	fail chan error // room for one: what ends the stream
+
+	mu       sync.Mutex // guards everything below, and watch.seen and watch.idle
+	watches  map[int64]*watch
+	nextID   int64
+	progress int64 // somebody asked for progress when this was the newest revision; 0 if nobody waits
+}
+
+// outBuffer bounds the responses of a stream that wait for the client; each has about a MiB at most.
+const outBuffer = 16
+
+// noWatch is the id in an answer that is about no watch, or about all of a stream.
+const noWatch = -1
+
+// Watch implements pb.WatchServer.
+func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	ws := &watchStream{
+		Server: s.Server, ctx: ctx, out: make(chan *pb.WatchResponse, outBuffer),
+		fail: make(chan error, 1), watches: map[int64]*watch{},
+	}
+	defer ws.cancelAll()
+	// receive ends when gRPC ends the stream, which is after this function has returned.
+	go ws.receive(stream)
+
+	tick := time.NewTicker(s.config.ProgressInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case r := <-ws.out:
+			if err := stream.Send(r); err != nil {
+				return err
+			}
+		case <-tick.C:
+			go ws.periodicProgress() // it waits for room in out, which is made here
+		case err := <-ws.fail:
+			return err
+		case <-ctx.Done():
+			return rpctypes.ErrGRPCWatchCanceled
+		}
+	}
+}
+
+// send puts a response in the queue; false if the stream has ended.
+func (ws *watchStream) send(ctx context.Context, r *pb.WatchResponse) bool {
+	select {
+	case ws.out <- r:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// end ends the stream with an error; the first one counts.
+func (ws *watchStream) end(err error) {
+	select {
+	case ws.fail <- err:
+	default:
+	}
+}
+
+func (ws *watchStream) receive(stream pb.Watch_WatchServer) {
+	for {
+		r, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return // the client asks for nothing more; its watches go on
+		case err != nil:
+			ws.end(err)
+			return
+		}
+		switch v := r.RequestUnion.(type) {
+		case *pb.WatchRequest_CreateRequest:
+			if v.CreateRequest != nil {
+				ws.create(v.CreateRequest)
+			}
+		case *pb.WatchRequest_CancelRequest:
+			if v.CancelRequest != nil {
+				ws.cancel(v.CancelRequest.WatchId)
+			}
+		case *pb.WatchRequest_ProgressRequest:
+			ws.requestProgress()
+		}
+	}
+}
+
+// create starts a watch. The answer that it was created goes into the queue before its first event.
+func (ws *watchStream) create(r *pb.WatchCreateRequest) {
+	if len(r.Key) == 0 {
+		r.Key = []byte{0}
+	}
+	// A watch without a start sees all that comes after the revision in the answer.
+	now := ws.member.LocalRevision()
+	if reason := refuseWatch(r); reason != "" {
+		ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reason})
+		return
+	}
+	w := ws.add(r)
+	if w == nil {
+		ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reasonDuplicateWatch})
+		return
+	}
+	ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(now), WatchId: w.id, Created: true})
+	w.start(now)
+}
+
+// refuseWatch says why a watch cannot be; empty if it can.
+func refuseWatch(r *pb.WatchCreateRequest) string {
+	if r.StartRevision < 0 {
+		return rpctypes.ErrCompacted.Error()
+	}
+	openEnded := len(r.RangeEnd) == 1 && r.RangeEnd[0] == 0
+	if len(r.RangeEnd) > 0 && !openEnded && bytes.Compare(r.Key, r.RangeEnd) >= 0 {
+		return reasonEmptyRange
+	}
+	return ""
+}
+
+// add makes a watch with the id that is asked for, or the next that is free; nil if it is taken.
+func (ws *watchStream) add(r *pb.WatchCreateRequest) *watch {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	id := r.WatchId
+	if id == 0 {
+		for ws.watches[ws.nextID] != nil {
+			ws.nextID++
+		}
+		id = ws.nextID
+		ws.nextID++
+	} else if ws.watches[id] != nil {
+		return nil
+	}
+	w := &watch{stream: ws, id: id, req: r, done: make(chan struct{})}
+	w.ctx, w.cancel = context.WithCancel(ws.ctx)
+	ws.watches[id] = w
+	return w
+}
+
+// cancel ends a watch. Nothing of it comes after the answer.
+func (ws *watchStream) cancel(id int64) {
+	w := ws.take(id)
+	if w == nil {
+		return // etcd does not answer either
+	}
+	w.cancel()
+	<-w.done
+	ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.now(), WatchId: id, Canceled: true})
+	ws.answerProgress() // it may have been the one that was behind
+}
+
+// take takes a watch off the list.
+func (ws *watchStream) take(id int64) *watch {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := ws.watches[id]
+	delete(ws.watches, id)
+	return w
+}
+
+func (ws *watchStream) cancelAll() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.watches {
+		w.cancel() // and their context ends with the stream's anyway
+	}
+}
+
+// requestProgress promises an answer when all watches of the stream have come as far as the store is now.
+func (ws *watchStream) requestProgress() {
+	ws.mu.Lock()
+	ws.progress = ws.member.LocalRevision()
+	ws.mu.Unlock()
+	ws.member.RequestProgress()
+	ws.answerProgress()
+}
+
+// answerProgress keeps the promise of requestProgress, if it can be kept.
+func (ws *watchStream) answerProgress() {
+	if revision := ws.progressMade(); revision > 0 {
+		ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(revision), WatchId: noWatch})
+	}
+}
+
+// progressMade returns how far all watches have come, and forgets the promise; 0 if there is none or
+// one of them is behind, or begins in the future. Without watches there is nothing to say, as in etcd.
+func (ws *watchStream) progressMade() int64 {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.progress == 0 || len(ws.watches) == 0 {
+		return 0
+	}
+	least := int64(0)
+	for _, w := range ws.watches {
+		if w.seen < ws.progress {
+			return 0
+		}
+		if least == 0 || w.seen < least {
+			least = w.seen
+		}
+	}
+	ws.progress = 0
+	return least
+}
+
+// periodicProgress tells the watches that want it, and had no event since the last time, how far they are.
+func (ws *watchStream) periodicProgress() {
+	for _, w := range ws.idleWatches() {
+		ws.send(w.ctx, &pb.WatchResponse{Header: ws.header.at(w.seenNow()), WatchId: w.id})
+	}
+}
+
+func (ws *watchStream) idleWatches() (list []*watch) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.watches {
+		if w.req.ProgressNotify && w.idle && w.seen > 0 {
+			list = append(list, w)
+		}
+		w.idle = true
+	}
+	return list
+}
+
+// watchRequest is what the store is asked for. Every watch asks for progress, so that the stream knows
+// how far it has come.
+func watchRequest(r *pb.WatchCreateRequest, now int64) mvcc.WatchRequest {
+	req := mvcc.WatchRequest{
+		Key: r.Key, End: r.RangeEnd, StartRevision: r.StartRevision,
+		PrevKV: r.PrevKv, PartialPrevKV: true, Progress: true,
+	}
+	if req.StartRevision == 0 {
+		req.StartRevision = now + 1
+	}
+	for _, f := range r.Filters {
+		req.NoPut = req.NoPut || f == pb.WatchCreateRequest_NOPUT
+		req.NoDelete = req.NoDelete || f == pb.WatchCreateRequest_NODELETE
+	}
+	return req
+}
