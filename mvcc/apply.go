@@ -34,6 +34,7 @@ func (s *Store) Apply(index uint64, commands ...Command) []Result {
 	}
 	results := make([]Result, len(commands))
 	for i, c := range commands {
+		s.cause = Cause{Index: index, Position: i}
 		results[i] = s.applyOne(c)
 	}
 	s.meta.applied = index

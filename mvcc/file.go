@@ -24,9 +24,9 @@ var (
 	metaBucket    = []byte("meta")    // name → 8 bytes, big-endian
 )
 
-// formatVersion is the version of the file's layout. Version 1 had no leases, version 2 no notes; they
-// are brought up to date when they are opened.
-const formatVersion = 3
+// formatVersion is the version of the file's layout. Version 1 had no leases, version 2 no notes, and records
+// of version 3 no causes; they are brought up to date when they are opened.
+const formatVersion = 4
 
 // meta is what the file says about itself as a whole.
 type meta struct {

@@ -24,8 +24,8 @@ func TestFormatOfTheFile(t *testing.T) {
 			return nil
 		}))
 		require.Equal(t, map[string]string{
-			"0000000000000002" + "00000000": "00" + "02" + "01" + "00" + "0000" + "01" + "61" + "31",
-			"0000000000000003" + "00000000": "01" + "00" + "00" + "00" + "0200" + "01" + "61",
+			"0000000000000002" + "00000000": "02" + "02" + "01" + "00" + "0000" + "01" + "0100" + "61" + "31",
+			"0000000000000003" + "00000000": "03" + "00" + "00" + "00" + "0200" + "01" + "0200" + "61",
 		}, got)
 		require.Equal(t, meta{applied: 4, revision: 3}, readMeta(tx))
 		require.Equal(t, "3cac02", hex.EncodeToString(tx.Bucket(leasesBucket).Get([]byte{0, 0, 0, 0, 0, 0, 0x12, 0x34})))

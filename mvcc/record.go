@@ -12,6 +12,7 @@ type record struct {
 	prev      Revision // the version that this one replaced; zero if the key did not exist
 	tombstone bool     // the key was deleted; kv has only Key and ModRevision
 	kv        KeyValue
+	cause     Cause
 }
 
 // size is about what the record costs in memory, in bytes.
@@ -24,19 +25,28 @@ func (r *record) event(prev *KeyValue) Event {
 	return Event{Type: PutEvent, KV: r.kv, PrevKV: prev}
 }
 
-const flagTombstone = 1 << 0
+const (
+	flagTombstone = 1 << 0
+	flagCause     = 1 << 1 // the cause follows the lengths; files before version 4 have none
+)
 
 // encode gives the record's value in the file; docs/formats/mvcc-file.md draws it.
 // The revision is not in it: it is the key.
 func (r *record) encode() []byte {
-	b := make([]byte, 0, 1+6*binary.MaxVarintLen64+len(r.kv.Key)+len(r.kv.Value))
+	b := make([]byte, 0, 1+8*binary.MaxVarintLen64+len(r.kv.Key)+len(r.kv.Value))
 	var flags byte
 	if r.tombstone {
 		flags |= flagTombstone
 	}
+	if r.cause != (Cause{}) {
+		flags |= flagCause
+	}
 	b = append(b, flags)
 	for _, n := range []int64{r.kv.CreateRevision, r.kv.Version, r.kv.Lease, r.prev.Main, int64(r.prev.Sub), int64(len(r.kv.Key))} {
 		b = binary.AppendUvarint(b, uint64(n))
+	}
+	if flags&flagCause != 0 {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, r.cause.Index), uint64(r.cause.Position))
 	}
 	b = append(b, r.kv.Key...)
 	return append(b, r.kv.Value...)
@@ -47,13 +57,16 @@ func decodeRecord(rev Revision, b []byte) (record, error) {
 	corrupt := func() (record, error) {
 		return record{}, fmt.Errorf("%w: record of revision %d.%d", ErrCorrupt, rev.Main, rev.Sub)
 	}
-	if len(b) == 0 || b[0]&^flagTombstone != 0 {
+	if len(b) == 0 || b[0]&^(flagTombstone|flagCause) != 0 {
 		return corrupt()
 	}
-	tombstone := b[0]&flagTombstone != 0
+	tombstone, numbers := b[0]&flagTombstone != 0, 6
+	if b[0]&flagCause != 0 {
+		numbers = 8
+	}
 	b = b[1:]
-	var n [6]uint64
-	for i := range n {
+	var n [8]uint64
+	for i := range numbers {
 		v, size := binary.Uvarint(b)
 		if size <= 0 {
 			return corrupt()
@@ -67,6 +80,7 @@ func decodeRecord(rev Revision, b []byte) (record, error) {
 		rev:       rev,
 		prev:      Revision{Main: int64(n[3]), Sub: int32(n[4])},
 		tombstone: tombstone,
+		cause:     Cause{Index: n[6], Position: int(n[7])},
 		kv: KeyValue{
 			Key: b[:n[5]:n[5]], Value: b[n[5]:], ModRevision: rev.Main,
 			CreateRevision: int64(n[0]), Version: int64(n[1]), Lease: int64(n[2]),

@@ -196,6 +196,7 @@ func (t *writeTxn) next() Revision {
 }
 
 func (t *writeTxn) write(r *record) {
+	r.cause = t.s.cause
 	t.s.tail.add(r)
 	t.written = append(t.written, r)
 }
