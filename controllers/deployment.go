@@ -9,11 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+
+	"kontiki/internal/apiclient"
 )
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
@@ -55,7 +58,7 @@ func addDeployment(m *manager) error {
 	watch(c, sets.Informer(), d.requestsForSet)
 	// Pods matter only by going away: Recreate waits for the last old one.
 	_, err = pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if pod, ok := lastKnown[*corev1.Pod](obj); ok {
+		if pod, ok := apiclient.LastKnown[*corev1.Pod](obj); ok {
 			c.enqueue(d.requestsForPod(pod)...)
 		}
 	}})
@@ -67,7 +70,7 @@ func (d *deployment) requestsForSet(rs *appsv1.ReplicaSet) []Request {
 	if metav1.GetControllerOfNoCopy(rs) != nil {
 		return requestForController[*appsv1.ReplicaSet]("Deployment")(rs)
 	}
-	all, err := d.deployments.Deployments(rs.Namespace).List(everything)
+	all, err := d.deployments.Deployments(rs.Namespace).List(labels.Everything())
 	if err != nil {
 		return nil
 	}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/endpointslice"
 	endpointsliceutil "k8s.io/endpointslice/util"
 	"k8s.io/klog/v2"
+
+	"kontiki/internal/apiclient"
 )
 
 const (
@@ -61,7 +63,7 @@ func addEndpointSlice(m *manager) error {
 		AddFunc:    func(obj any) { e.sliceSeen(c, obj.(*discoveryv1.EndpointSlice)) },
 		UpdateFunc: func(_, obj any) { e.sliceSeen(c, obj.(*discoveryv1.EndpointSlice)) },
 		DeleteFunc: func(obj any) {
-			if slice, ok := lastKnown[*discoveryv1.EndpointSlice](obj); ok {
+			if slice, ok := apiclient.LastKnown[*discoveryv1.EndpointSlice](obj); ok {
 				e.sliceGone(c, slice)
 			}
 		},

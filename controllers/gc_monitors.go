@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
+
+	"kontiki/internal/apiclient"
 )
 
 const (
@@ -154,7 +156,7 @@ func (m *monitors) start(ctx context.Context, res resource, informers *sync.Wait
 		return err
 	}
 	seen := func(obj any) {
-		if meta, ok := lastKnown[*metav1.PartialObjectMetadata](obj); ok {
+		if meta, ok := apiclient.LastKnown[*metav1.PartialObjectMetadata](obj); ok {
 			m.enqueue(m.graph.observe(nodeFor(res, meta)))
 		}
 	}
@@ -166,7 +168,7 @@ func (m *monitors) start(ctx context.Context, res resource, informers *sync.Wait
 			seen(after)
 		},
 		DeleteFunc: func(obj any) {
-			if meta, ok := lastKnown[*metav1.PartialObjectMetadata](obj); ok {
+			if meta, ok := apiclient.LastKnown[*metav1.PartialObjectMetadata](obj); ok {
 				m.enqueue(m.graph.forget(meta.UID))
 			}
 		},

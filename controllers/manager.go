@@ -8,13 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+
+	"kontiki/internal/apiclient"
 )
 
 // manager holds what reconcilers share: the informers (one watch per resource however many reconcilers look at it), the
@@ -38,7 +39,7 @@ func newManager(config Config) (*manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	slim := informers.WithTransform(dropManagedFields)
+	slim := informers.WithTransform(apiclient.DropManagedFields)
 	m.shared = informers.NewSharedInformerFactoryWithOptions(client, 0, slim)
 	m.nodeLeases = informers.NewSharedInformerFactoryWithOptions(client, 0, slim, informers.WithNamespace(corev1.NamespaceNodeLease))
 	m.rootCAs = informers.NewSharedInformerFactoryWithOptions(client, 0, slim, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -53,8 +54,8 @@ func newManager(config Config) (*manager, error) {
 	return m, m.addAll()
 }
 
-// client returns a typed client whose user agent names its user, so that `kontiki store log` and managedFields show which
-// reconciler wrote something. There is no client-side rate limit: the number of workers bounds the load.
+// client returns a typed client whose user agent names its user, so that raft entries and managedFields show which
+// reconciler wrote something. The number of workers bounds the load.
 func (m *manager) client(name string) (kubernetes.Interface, error) {
 	client, err := kubernetes.NewForConfig(m.restConfig(name))
 	if err != nil {
@@ -69,12 +70,7 @@ func (m *manager) recorder(name string) record.EventRecorder {
 }
 
 func (m *manager) restConfig(name string) *rest.Config {
-	config := rest.CopyConfig(m.config.REST)
-	config.UserAgent = name + "-controller/kontiki"
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS = -1
-	return config
+	return apiclient.Config(m.config.REST, name+"-controller/kontiki")
 }
 
 // add registers a reconciler. Its event handlers are attached before the informers start.
@@ -108,12 +104,4 @@ func (m *manager) run(ctx context.Context) error {
 	}
 	running.Wait()
 	return nil
-}
-
-// dropManagedFields keeps caches small: no reconciler reads them, and they are often half of an object.
-func dropManagedFields(obj any) (any, error) {
-	if accessor, ok := obj.(metav1.Object); ok {
-		accessor.SetManagedFields(nil)
-	}
-	return obj, nil
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
@@ -50,7 +51,7 @@ func addPodGC(m *manager) error {
 }
 
 func (g *podGC) Reconcile(ctx context.Context, _ Request) (Result, error) {
-	pods, err := g.pods.List(everything)
+	pods, err := g.pods.List(labels.Everything())
 	if err != nil {
 		return Result{}, err
 	}

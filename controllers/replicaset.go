@@ -76,7 +76,7 @@ func (r *replicaSet) requestsForPod(pod *corev1.Pod) []Request {
 	}
 	var requests []Request
 	for _, rs := range candidates {
-		if selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.Labels)) {
+		if selects(rs.Spec.Selector, pod.Labels) {
 			requests = append(requests, requestFor(rs)...)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"kontiki/internal/apiclient"
 )
 
 // Retries of a failing request wait 5 ms, 10 ms, 20 ms, … up to retryMax. Short at first, because most failures are
@@ -136,7 +138,7 @@ func watchUpdates[T metav1.Object](c *controller, informer cache.SharedIndexInfo
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := lastKnown[T](obj); ok {
+			if gone, ok := apiclient.LastKnown[T](obj); ok {
 				c.enqueue(toRequests(gone)...)
 			}
 		},
@@ -144,16 +146,6 @@ func watchUpdates[T metav1.Object](c *controller, informer cache.SharedIndexInfo
 	if err != nil {
 		panic(fmt.Sprintf("controllers: %s: handler added to a stopped informer: %v", c.name, err))
 	}
-}
-
-// lastKnown returns the deleted object. After a relist the informer knows only that it is gone and hands over a tombstone
-// with the last version it had seen.
-func lastKnown[T any](obj any) (T, bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	typed, ok := obj.(T)
-	return typed, ok
 }
 
 // requestFor asks for the object itself.

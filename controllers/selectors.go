@@ -5,8 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-var everything = labels.Everything()
-
 // selects says whether the selector matches. A selector that does not parse, or is empty, matches nothing here: no
 // workload may own everything.
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {

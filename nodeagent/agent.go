@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"kontiki/internal/apiclient"
 	"kontiki/nodeagent/podspec"
 	"kontiki/nodeagent/probe"
 	"kontiki/nodeagent/volume"
@@ -59,11 +59,8 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	restConfig := rest.CopyConfig(cfg.REST)
-	restConfig.ContentType = "application/vnd.kubernetes.protobuf"
-	restConfig.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	restConfig.QPS, restConfig.Burst = 50, 100
-	rest.AddUserAgent(restConfig, "kontiki-agent")
+	restConfig := apiclient.Config(cfg.REST, "agent/kontiki")
+	restConfig.QPS, restConfig.Burst = 50, 100 // a node with many pods leaves room for others
 	client, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"kontiki/internal/apiclient"
 )
 
 // podWorkers has one worker per pod that this node runs, is to run, or still has something of.
@@ -34,7 +36,7 @@ func (p *podWorkers) informer() (inf cache.SharedIndexInformer, delivered cache.
 	lw := cache.NewListWatchFromClient(p.a.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
 		fields.OneTermEqualSelector("spec.nodeName", p.a.cfg.NodeName))
 	inf = cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	if err := inf.SetTransform(withoutManagedFields); err != nil {
+	if err := inf.SetTransform(apiclient.DropManagedFields); err != nil {
 		return nil, nil, err
 	}
 	handler, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -46,10 +48,7 @@ func (p *podWorkers) informer() (inf cache.SharedIndexInformer, delivered cache.
 			p.update(obj.(*corev1.Pod))
 		},
 		DeleteFunc: func(obj any) {
-			if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = tomb.Obj
-			}
-			if pod, ok := obj.(*corev1.Pod); ok {
+			if pod, ok := apiclient.LastKnown[*corev1.Pod](obj); ok {
 				p.gone(pod.UID)
 			}
 		},
@@ -58,14 +57,6 @@ func (p *podWorkers) informer() (inf cache.SharedIndexInformer, delivered cache.
 		return nil, nil, err
 	}
 	return inf, handler.HasSynced, nil
-}
-
-// withoutManagedFields drops what the agent never looks at.
-func withoutManagedFields(obj any) (any, error) {
-	if pod, ok := obj.(*corev1.Pod); ok {
-		pod.ManagedFields = nil
-	}
-	return obj, nil
 }
 
 // update hands a pod to its worker, and starts one if there is none.

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	clientcache "k8s.io/client-go/tools/cache"
+
+	"kontiki/internal/apiclient"
 )
 
 // handlers feed cache and queue from the informers, and wake parked pods by what may make room for them: a node that is new
@@ -16,7 +18,7 @@ func (s *scheduler) handlers(core coreinformers.Interface) ([]clientcache.Inform
 		AddFunc:    func(obj any) { s.podSeen(nil, obj.(*corev1.Pod)) },
 		UpdateFunc: func(before, after any) { s.podSeen(before.(*corev1.Pod), after.(*corev1.Pod)) },
 		DeleteFunc: func(obj any) {
-			if pod, ok := lastKnown[*corev1.Pod](obj); ok {
+			if pod, ok := apiclient.LastKnown[*corev1.Pod](obj); ok {
 				s.podGone(pod)
 			}
 		},
@@ -28,7 +30,7 @@ func (s *scheduler) handlers(core coreinformers.Interface) ([]clientcache.Inform
 		AddFunc:    func(obj any) { s.nodeSeen(nil, obj.(*corev1.Node)) },
 		UpdateFunc: func(before, after any) { s.nodeSeen(before.(*corev1.Node), after.(*corev1.Node)) },
 		DeleteFunc: func(obj any) {
-			if node, ok := lastKnown[*corev1.Node](obj); ok {
+			if node, ok := apiclient.LastKnown[*corev1.Node](obj); ok {
 				s.cache.removeNode(node.Name)
 			}
 		},
@@ -91,14 +93,6 @@ func nodeChanged(a, b *corev1.Node) bool {
 
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-func lastKnown[T any](obj any) (T, bool) {
-	if tombstone, ok := obj.(clientcache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	typed, ok := obj.(T)
-	return typed, ok
 }
 
 // waitAll waits until the handlers have seen the first listing.

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"kontiki/controllers/leader"
+	"kontiki/internal/apiclient"
 )
 
 // Name is the spec.schedulerName of the pods that are ours; pods of other names are left alone.
@@ -69,19 +69,14 @@ type scheduler struct {
 }
 
 func runTerm(ctx context.Context, config Config) error {
-	rc := rest.CopyConfig(config.REST)
-	rc.UserAgent = "scheduler/kontiki"
-	rc.ContentType = runtime.ContentTypeProtobuf
-	rc.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	rc.QPS = -1 // parallelWrites bounds the load
-	client, err := kubernetes.NewForConfig(rc)
+	client, err := kubernetes.NewForConfig(apiclient.Config(config.REST, "scheduler/kontiki")) // parallelWrites bounds the load
 	if err != nil {
 		return fmt.Errorf("scheduler: client: %w", err)
 	}
 	broadcaster := record.NewBroadcaster()
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(dropManagedFields))
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(apiclient.DropManagedFields))
 	core := factory.Core().V1()
 	s := &scheduler{
 		client: client, log: config.Log, services: core.Services().Lister(), namespaces: core.Namespaces().Lister(),
@@ -214,11 +209,4 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) {
 	s.recorder.Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "binding rejected: %v", err)
 	s.queue.retry(pod.UID)
 	s.queue.wake() // its place is free again
-}
-
-func dropManagedFields(obj any) (any, error) {
-	if accessor, ok := obj.(metav1.Object); ok {
-		accessor.SetManagedFields(nil)
-	}
-	return obj, nil
 }

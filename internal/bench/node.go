@@ -16,10 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"kontiki/internal/apiclient"
 )
 
 // patience is how long anything may take before the bench gives up.
@@ -156,9 +157,7 @@ func (n *node) client() (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1
-	config.ContentType = runtime.ContentTypeProtobuf
-	return kubernetes.NewForConfig(config)
+	return kubernetes.NewForConfig(apiclient.Config(config, "bench/kontiki"))
 }
 
 // reportMemory prints the resident set, and how much of it is not the program's own pages.

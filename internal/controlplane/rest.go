@@ -1,13 +1,12 @@
 package controlplane
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"kontiki/internal/apiclient"
 	"kontiki/internal/pki"
 )
 
@@ -28,18 +27,12 @@ func (c *ControlPlane) Client(name string, pair *pki.KeyPair) *rest.Config {
 // Client returns how the part called name calls the API server at url: through TLS like everybody,
 // with a certificate of its own, in protobuf, and without client-side rate limits.
 func Client(url string, trusted *pki.PKI, name string, pair *pki.KeyPair) *rest.Config {
-	return &rest.Config{
-		Host:      url,
-		UserAgent: fmt.Sprintf("kontiki/%s", name),
+	return apiclient.Config(&rest.Config{
+		Host: url,
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData:   trusted.CA(),
 			CertData: pair.CertPEM,
 			KeyData:  pair.KeyPEM,
 		},
-		ContentConfig: rest.ContentConfig{
-			ContentType:        runtime.ContentTypeProtobuf,
-			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
-		},
-		QPS: -1,
-	}
+	}, "kontiki/"+name)
 }
