@@ -27,8 +27,9 @@
 //   - With PrevKV, an event whose previous version is compacted away ends the watch with ErrCompacted,
 //     where etcd says nothing and leaves the version out.
 //
-// Old history goes by Compact, which internal/controlplane calls by age for either kind of store. Several
-// API servers may do so: the oldest mark wins. etcd's own --auto-compaction may run beside it.
+// Old history is compacted by age (retention.go), as a member does it, rather than by etcd's own
+// --auto-compaction, so that --history-retention means the same over either store. All API servers of a
+// cluster do so; the one that is furthest wins, and etcd's own may run beside them.
 //
 // etcd 3.5.13 or later is needed: before, progress could be announced ahead of the events (etcd's issues
 // 15220 and 17507). Who restores an etcd from a backup uses etcdutl's --bump-revision --mark-compacted,

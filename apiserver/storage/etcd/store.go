@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"net/url"
@@ -29,6 +30,11 @@ type Config struct {
 	// RequestTimeout bounds how long a request waits for etcd to be there and to answer, if its context
 	// does not end before. 0 means 5 s, as in raftstore.
 	RequestTimeout time.Duration
+	// HistoryRetention is for how long revisions stay readable: older ones are compacted (retention.go).
+	// 0 leaves compaction to others.
+	HistoryRetention time.Duration
+	// Log is slog.Default() by default.
+	Log *slog.Logger
 }
 
 // Validate checks the endpoints and touches nothing.
@@ -76,8 +82,9 @@ type Store struct {
 	kv     pb.KVClient
 	stream pb.WatchClient
 
-	closed   chan struct{} // closed when Close begins, under mu
-	watching sync.WaitGroup
+	cancel  context.CancelFunc // ends what Open started
+	closed  chan struct{}      // closed when Close begins, under mu
+	running sync.WaitGroup     // watches, and what Open started
 
 	mu       sync.Mutex            // guards what follows
 	watchers map[*watcher]struct{} // those that ask for progress
@@ -92,6 +99,9 @@ func Open(config Config) (*Store, error) {
 	if config.RequestTimeout == 0 {
 		config.RequestTimeout = 5 * time.Second
 	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            config.Endpoints,
 		TLS:                  tlsOf(config),
@@ -105,10 +115,15 @@ func Open(config Config) (*Store, error) {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	conn := client.ActiveConnection()
-	return &Store{
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Store{
 		config: config, client: client, kv: pb.NewKVClient(conn), stream: pb.NewWatchClient(conn),
-		closed: make(chan struct{}), watchers: map[*watcher]struct{}{},
-	}, nil
+		cancel: cancel, closed: make(chan struct{}), watchers: map[*watcher]struct{}{},
+	}
+	if config.HistoryRetention > 0 {
+		s.running.Go(func() { keepHistory(ctx, s, config.HistoryRetention, config.Log) })
+	}
+	return s, nil
 }
 
 // tlsOf is the configuration that the endpoints' scheme asks for.
@@ -127,8 +142,9 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	close(s.closed)
 	s.mu.Unlock()
+	s.cancel()
 	err := s.client.Close()
-	s.watching.Wait()
+	s.running.Wait()
 	if err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
@@ -143,6 +159,7 @@ func (s *Store) WaitReady(ctx context.Context) error {
 		if !errors.As(err, &away) || ctx.Err() != nil {
 			return err
 		}
+		s.config.Log.Warn("waiting for the store", "error", err)
 	}
 }
 

@@ -48,7 +48,7 @@ func (s *Store) Watch(ctx context.Context, req mvcc.WatchRequest) <-chan mvcc.Wa
 		close(w.out)
 		return w.out
 	}
-	s.watching.Go(func() {
+	s.running.Go(func() {
 		defer close(w.out)
 		w.end(ctx, w.run(ctx))
 	})
@@ -68,7 +68,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 	if err := stream.Send(watchRequest(&w.req)); err == nil && w.req.Progress { // else Recv has the reason
 		defer w.store.asksForProgress(w)()
-		w.store.watching.Go(func() {
+		w.store.running.Go(func() {
 			w.progress.request(ctx, func() error { return stream.Send(progressRequest()) })
 		})
 	}
