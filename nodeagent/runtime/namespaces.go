@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -37,7 +36,7 @@ func (p pinnedNamespaces) kinds() map[string]int {
 }
 
 // create makes and pins the namespaces, with the loopback interface up, the hostname set
-// and sysctls written. On error nothing stays pinned.
+// and sysctls (paths below /proc/sys) written. On error nothing stays pinned.
 func (p pinnedNamespaces) create(hostname string, sysctls map[string]string) error {
 	kinds := p.kinds()
 	if len(kinds) == 0 {
@@ -71,10 +70,9 @@ func (p pinnedNamespaces) onThread(kinds map[string]int, hostname string, sysctl
 			return fmt.Errorf("loopback: %w", err)
 		}
 	}
-	for key, value := range sysctls {
-		path := filepath.Join("/proc/sys", strings.ReplaceAll(key, ".", "/"))
-		if err := os.WriteFile(path, []byte(value), 0o644); err != nil {
-			return fmt.Errorf("%w: sysctl %s: %w", ErrInvalid, key, err)
+	for path, value := range sysctls {
+		if err := os.WriteFile(filepath.Join("/proc/sys", path), []byte(value), 0o644); err != nil {
+			return fmt.Errorf("%w: sysctl %s: %w", ErrInvalid, path, err)
 		}
 	}
 	for kind := range kinds {

@@ -174,6 +174,9 @@ func (r *Runtime) newSandbox(req *runtimeapi.RunPodSandboxRequest) (*sandbox, er
 		rec:    sandboxRecord{ID: id, Handler: req.GetRuntimeHandler(), CreatedAt: time.Now(), Config: raw},
 		config: config,
 	}
+	if err := s.checkSysctls(); err != nil {
+		return nil, err
+	}
 	return s, os.Mkdir(s.dir, 0o711)
 }
 
@@ -216,20 +219,6 @@ func (r *Runtime) setUpFiles(s *sandbox) error {
 }
 
 func (s *sandbox) save() error { return shim.WriteFile(filepath.Join(s.dir, sandboxFile), &s.rec) }
-
-// sysctls are those of the request, and two that let ordinary users in a pod bind low ports
-// and ping, as Docker and containerd set them: the pod's network is its own.
-func (s *sandbox) sysctls() map[string]string {
-	out := map[string]string{}
-	if !s.hostNetwork() {
-		out["net.ipv4.ip_unprivileged_port_start"] = "0"
-		out["net.ipv4.ping_group_range"] = "0 2147483647"
-	}
-	for k, v := range s.config.GetLinux().GetSysctls() {
-		out[k] = v
-	}
-	return out
-}
 
 // tearDown frees everything that setUp may have made, except the directory. It may be
 // called again after an error.
