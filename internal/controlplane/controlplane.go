@@ -12,18 +12,25 @@ import (
 
 	"kontiki/apiserver"
 	"kontiki/apiserver/registry"
+	"kontiki/apiserver/storage/etcd"
 	"kontiki/internal/pki"
 	"kontiki/raftstore"
+	"kontiki/raftstore/etcdapi"
 )
 
 // Config of a control plane.
 type Config struct {
-	// Dir holds the store.
+	// Dir holds the store, if it is in this process.
 	Dir string
+	// Outside names the endpoints of a store outside of this process; without any, a member runs here. Its
+	// retention and log are those of this Config.
+	Outside etcd.Config
 	// PKI has the certificates of both ends.
 	PKI *pki.PKI
 	// Listener is where the API server is served; the control plane closes it.
 	Listener net.Listener
+	// ClientListener is where the store's etcd API is served; the control plane closes it. Nil: it is not.
+	ClientListener net.Listener
 	// AdvertiseAddress is where pods reach the API server, at the listener's port. No address means
 	// that the kubernetes Service has no endpoint.
 	AdvertiseAddress netip.Addr
@@ -37,9 +44,12 @@ type Config struct {
 
 // ControlPlane is a running store and API server.
 type ControlPlane struct {
-	config Config
-	store  *raftstore.Member
-	api    *apiserver.Server
+	config  Config
+	kv      keyValueStore     // the store, one of the next two
+	store   *raftstore.Member // nil if the store is outside
+	outside *etcd.Store       // nil if a member runs here
+	front   *etcdapi.Server   // the etcd API of the member here; nil if it is not served
+	api     *apiserver.Server
 
 	cancel  context.CancelFunc // ends everything that Open started
 	running sync.WaitGroup
@@ -56,25 +66,31 @@ func Open(config Config) (*ControlPlane, error) {
 	}
 	c := &ControlPlane{config: config, failed: make(chan error, 1)}
 	if err := c.openStore(); err != nil {
-		config.Listener.Close()
+		c.closeListeners()
 		return nil, err
 	}
 	if err := c.openAPI(); err != nil {
-		config.Listener.Close()
-		return nil, errors.Join(err, c.store.Close())
+		c.closeListeners()
+		return nil, errors.Join(err, c.kv.Close())
 	}
+	c.serveClients()
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.running.Go(func() {
 		if err := c.api.Serve(ctx, config.Listener); err != nil {
-			c.failed <- fmt.Errorf("API server: %w", err)
+			c.fail(fmt.Errorf("API server: %w", err))
 		}
 	})
-	c.running.Go(func() { c.keepHistory(ctx) })
+	if c.store != nil {
+		c.running.Go(func() { c.keepHistory(ctx) })
+	}
 	return c, nil
 }
 
 func (c *ControlPlane) openStore() error {
+	if len(c.config.Outside.Endpoints) > 0 {
+		return c.openOutside()
+	}
 	id, err := memberID(c.config.Dir)
 	if err != nil {
 		return err
@@ -83,13 +99,14 @@ func (c *ControlPlane) openStore() error {
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
+	c.kv = c.store
 	return nil
 }
 
 func (c *ControlPlane) openAPI() (err error) {
 	table := registry.Builtin(registry.Options{ServiceCIDR: c.config.ServiceCIDR, ClusterCIDR: c.config.ClusterCIDR})
 	c.api, err = apiserver.New(apiserver.Config{
-		KV:               c.store,
+		KV:               c.kv,
 		Table:            table,
 		TLS:              c.config.PKI.APIServing(),
 		NodeTLS:          c.config.PKI.AgentClient(),
@@ -106,7 +123,7 @@ func (c *ControlPlane) openAPI() (err error) {
 
 func (c *ControlPlane) port() int { return c.config.Listener.Addr().(*net.TCPAddr).Port }
 
-// Store is the member that runs here.
+// Store is the member that runs here; nil if the store is outside.
 func (c *ControlPlane) Store() *raftstore.Member { return c.store }
 
 // Failed delivers the error with which the API server ended by itself.
@@ -117,7 +134,7 @@ const readyPoll = 2 * time.Millisecond
 
 // WaitReady waits until the API server is ready, as /readyz has it.
 func (c *ControlPlane) WaitReady(ctx context.Context) error {
-	if err := c.store.WaitReady(ctx); err != nil {
+	if err := c.kv.WaitReady(ctx); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	tick := time.NewTicker(readyPoll)
@@ -137,9 +154,12 @@ func (c *ControlPlane) WaitReady(ctx context.Context) error {
 // Close stops the API server, then the store.
 func (c *ControlPlane) Close() error {
 	c.cancel()
+	if c.front != nil {
+		c.front.Close()
+	}
 	c.running.Wait()
 	c.api.Close()
-	if err := c.store.Close(); err != nil {
+	if err := c.kv.Close(); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil

@@ -5,5 +5,7 @@
 // and the objects that every client expects are there. A nil error from Close means that everything
 // acknowledged is on disk. Read controlplane.go first.
 //
-// Not yet: joining other servers, and an outside etcd as the store.
+// The store is a raft member in this process, or an etcd outside of it (Config.Outside).
+//
+// Not yet: joining other servers.
 package controlplane

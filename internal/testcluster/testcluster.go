@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"kontiki/apiserver/storage/etcd"
 	"kontiki/internal/controlplane"
 	"kontiki/internal/pki"
 )
@@ -32,15 +33,19 @@ type Cluster struct {
 	// Log is what components should log to.
 	Log *slog.Logger
 
-	t     testing.TB
-	plane *controlplane.ControlPlane
-	port  int
+	t       testing.TB
+	outside etcd.Config
+	plane   *controlplane.ControlPlane
+	port    int
 }
 
 // Start starts a control plane and waits until it is ready.
-func Start(t testing.TB) *Cluster {
+func Start(t testing.TB) *Cluster { return StartOn(t, etcd.Config{}) }
+
+// StartOn starts a control plane whose store is an etcd, if store names endpoints, and waits until it is ready.
+func StartOn(t testing.TB, store etcd.Config) *Cluster {
 	t.Helper()
-	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t}
+	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, outside: store}
 	var err error
 	c.PKI, err = pki.Open(filepath.Join(c.Dir, "pki"), pki.Options{NodeName: "testcluster"})
 	require.NoError(t, err)
@@ -58,6 +63,7 @@ func (c *Cluster) open() {
 	c.port = listener.Addr().(*net.TCPAddr).Port
 	c.plane, err = controlplane.Open(controlplane.Config{
 		Dir:         filepath.Join(c.Dir, "store"),
+		Outside:     c.outside,
 		PKI:         c.PKI,
 		Listener:    listener,
 		ClusterCIDR: netip.MustParsePrefix("10.244.0.0/16"),
@@ -83,7 +89,7 @@ func (c *Cluster) Compact(resourceVersion string) {
 	c.t.Helper()
 	revision, err := strconv.ParseInt(resourceVersion, 10, 64)
 	require.NoError(c.t, err)
-	require.NoError(c.t, c.plane.Store().Compact(c.t.Context(), revision))
+	require.NoError(c.t, c.plane.Compact(c.t.Context(), revision))
 }
 
 // REST is how the holder of one of pki's identities calls the API server.

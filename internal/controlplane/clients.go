@@ -1,0 +1,58 @@
+package controlplane
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+
+	"kontiki/raftstore/etcdapi"
+)
+
+// serveClients serves the member here as the etcd v3 API, if there is a listener for it.
+func (c *ControlPlane) serveClients() {
+	if c.config.ClientListener == nil || c.store == nil {
+		return
+	}
+	// Who shares the authority is one cluster, and nobody else has it.
+	authority := sha256.Sum256(c.config.PKI.CA())
+	c.front = etcdapi.New(c.store, etcdapi.Config{
+		TLS:         c.config.PKI.StoreServing(),
+		ClusterName: hex.EncodeToString(authority[:]),
+		Log:         c.config.Log.With("component", "etcd API"),
+	})
+	c.running.Go(func() {
+		if err := c.front.Serve(c.config.ClientListener); err != nil {
+			c.fail(err)
+		}
+	})
+}
+
+// closeListeners is for an Open that fails.
+func (c *ControlPlane) closeListeners() {
+	c.config.Listener.Close()
+	if c.config.ClientListener != nil {
+		c.config.ClientListener.Close()
+	}
+}
+
+// fail reports what ended by itself; the first one counts.
+func (c *ControlPlane) fail(err error) {
+	select {
+	case c.failed <- err:
+	default:
+	}
+}
+
+// StoreClientURL is where the store's etcd API is reached from this machine.
+func (c *ControlPlane) StoreClientURL() (string, error) {
+	if c.config.ClientListener == nil {
+		return "", errors.New("the store's etcd API is not served: see --client-port")
+	}
+	address := c.config.ClientListener.Addr().(*net.TCPAddr)
+	if address.IP.IsUnspecified() {
+		return fmt.Sprintf("https://127.0.0.1:%d", address.Port), nil
+	}
+	return "https://" + address.String(), nil
+}
