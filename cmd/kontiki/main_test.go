@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +17,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 )
 
 // runAsKontiki makes the test binary be the program, so that tests see it as a shell does.
@@ -62,7 +67,7 @@ type devProcess struct {
 func startDev(t *testing.T, dir string, ports ...string) *devProcess {
 	d := &devProcess{t: t, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{})}
 	d.cmd = program("dev", "--data-dir", dir, "--bind-address", "127.0.0.1", "--https-port", ports[0],
-		"--agent-port", ports[1], "--node-name", "n1", "--node-runtime", "simulated")
+		"--agent-port", ports[1], "--client-port", ports[2], "--node-name", "n1", "--node-runtime", "simulated")
 	log, err := os.Create(d.log)
 	require.NoError(t, err)
 	defer log.Close()
@@ -102,8 +107,8 @@ func (d *devProcess) stop(s syscall.Signal) int {
 // TestDev is a day of one node: it starts, is used, refuses company, stops, and has kept everything.
 func TestDev(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	https, agent := freePort(t), freePort(t)
-	d := startDev(t, dir, https, agent)
+	https, agent, client := freePort(t), freePort(t), freePort(t)
+	d := startDev(t, dir, https, agent, client)
 	kubeconfig := "--kubeconfig=" + filepath.Join(dir, adminKubeconfig)
 
 	out, errOut, code := run("kubectl", kubeconfig, "get", "--raw", "/readyz")
@@ -115,6 +120,7 @@ func TestDev(t *testing.T) {
 	out, errOut, code = run("store", "status", "--data-dir", dir)
 	require.Zero(t, code, errOut)
 	require.Contains(t, out, `"Revision": `)
+	useStore(t, dir, client)
 
 	_, errOut, code = run("dev", "--data-dir", dir, "--https-port", freePort(t), "--node-runtime", "simulated")
 	require.Equal(t, 1, code)
@@ -128,7 +134,7 @@ func TestDev(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, "no kontiki is running")
 
-	d = startDev(t, dir, https, agent)
+	d = startDev(t, dir, https, agent, client)
 	out, errOut, code = run("kubectl", kubeconfig, "get", "configmap", "kept", "-o", "name")
 	require.Equal(t, "configmap/kept\n", out, errOut)
 	require.Zero(t, code)
@@ -137,8 +143,8 @@ func TestDev(t *testing.T) {
 
 func TestDamagedKeysEndTheStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	d := startDev(t, dir, freePort(t), freePort(t))
-	require.Zero(t, d.stop(syscall.SIGTERM))
+	d := startDev(t, dir, freePort(t), freePort(t), "0")
+	require.Zero(t, d.stop(syscall.SIGTERM), d.logged())
 	require.NoError(t, os.Truncate(filepath.Join(dir, "pki", "ca.crt"), 100))
 	_, errOut, code := run("dev", "--data-dir", dir, "--https-port", freePort(t), "--node-runtime", "simulated")
 	require.Equal(t, 1, code)
@@ -163,5 +169,39 @@ func TestExitCodes(t *testing.T) {
 		_, errOut, code := run(strings.Fields(args)...)
 		require.Equal(t, want, code, "%s: %s", args, errOut)
 		require.LessOrEqual(t, strings.Count(errOut, "\n"), 1, errOut)
+	}
+}
+
+// useStore does what etcdctl does with the variables of `store env`.
+func useStore(t *testing.T, dir, port string) {
+	out, errOut, code := run("store", "env", "--data-dir", dir)
+	require.Zero(t, code, errOut)
+	env := map[string]string{}
+	for line := range strings.Lines(out) {
+		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		env[name] = strings.Trim(value, "'")
+	}
+	require.Equal(t, "https://127.0.0.1:"+port, env["ETCDCTL_ENDPOINTS"])
+	trusted, err := transport.TLSInfo{
+		TrustedCAFile: env["ETCDCTL_CACERT"], CertFile: env["ETCDCTL_CERT"], KeyFile: env["ETCDCTL_KEY"],
+	}.ClientConfig()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		tls *tls.Config
+		ok  bool
+	}{{trusted, true}, {&tls.Config{RootCAs: trusted.RootCAs, MinVersion: tls.VersionTLS12}, false}} {
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{env["ETCDCTL_ENDPOINTS"]}, TLS: c.tls, Logger: zap.NewNop()})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		res, err := client.Get(ctx, "/registry/namespaces/default")
+		if c.ok {
+			require.NoError(t, err)
+			require.Len(t, res.Kvs, 1)
+			require.True(t, strings.HasPrefix(string(res.Kvs[0].Value), "k8s\x00"))
+		} else {
+			require.Error(t, err, "nobody gets in without a certificate")
+		}
+		cancel()
+		require.NoError(t, client.Close())
 	}
 }

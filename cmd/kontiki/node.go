@@ -71,18 +71,25 @@ func (n *node) openPlane(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	client, err := n.listenClients()
+	if err != nil {
+		listener.Close()
+		return err
+	}
 	address, _ := netip.ParseAddr(o.node.ip) // checked by complete
 	if address.IsLoopback() {
 		address = netip.Addr{} // Kubernetes does not allow loopback addresses as endpoints
 	}
 	n.plane, err = controlplane.Open(controlplane.Config{
 		Dir:              n.dir.join("store"),
+		Outside:          o.store.config,
 		PKI:              n.pki,
 		Listener:         listener,
+		ClientListener:   client,
 		AdvertiseAddress: address,
 		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
 		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
-		HistoryRetention: o.historyRetention,
+		HistoryRetention: o.store.historyRetention,
 		Log:              n.log,
 	})
 	if err != nil {
@@ -93,6 +100,21 @@ func (n *node) openPlane(ctx context.Context) (err error) {
 		return err
 	}
 	return n.plane.WaitReady(ctx)
+}
+
+// listenClients opens the port of the store's etcd API, if it is to have one. That the default port is
+// taken, by an etcd for example, is no reason not to start.
+func (n *node) listenClients() (net.Listener, error) {
+	o := n.options
+	if o.store.clientPort == 0 || len(o.store.endpoints) > 0 {
+		return nil, nil
+	}
+	listener, err := listen(o.api.bindAddress, o.store.clientPort, "client-port")
+	if err != nil && !o.store.portGiven {
+		n.log.Warn("the store's etcd API is not served", "err", err)
+		return nil, nil
+	}
+	return listener, err
 }
 
 // listen opens a TCP port; the error of one in use names the flag that changes it.
@@ -110,7 +132,8 @@ func (n *node) startLocalAgent(context.Context) error {
 
 // startClients starts what only needs the API server, and what commands on this machine call.
 func (n *node) startClients(context.Context) error {
-	n.control.StoreStatus = func(context.Context) (any, error) { return n.plane.Store().Status() }
+	n.control.StoreStatus = n.plane.StoreStatus
+	n.control.StoreClientURL = func(context.Context) (string, error) { return n.plane.StoreClientURL() }
 	n.start(
 		part{"controllers", func(ctx context.Context) error {
 			return controllers.Run(ctx, controllers.Config{

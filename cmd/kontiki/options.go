@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,18 +24,17 @@ const (
 // options are the flags of `server` and `dev`. Each group adds its flags and checks them.
 type options struct {
 	dataDir string
+	store   storeOptions
 	api     apiOptions
 	network networkOptions
 	node    nodeOptions
 	log     logOptions
-
-	historyRetention time.Duration
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	fs.String("config", "", "YAML file with these flags as keys; the command line wins")
 	fs.StringVar(&o.dataDir, "data-dir", dataDir, "where everything is kept")
-	fs.DurationVar(&o.historyRetention, "history-retention", time.Hour, "how long old revisions can be read and watched from")
+	o.store.addFlags(fs)
 	o.api.addFlags(fs)
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
@@ -48,6 +46,7 @@ func parse(cmd *cobra.Command, o *options) error {
 	if err := readConfigFile(cmd.Flags()); err != nil {
 		return err
 	}
+	o.store.portGiven = cmd.Flags().Changed("client-port")
 	return o.complete()
 }
 
@@ -60,16 +59,16 @@ func (o *options) complete() error {
 	if o.dataDir, err = filepath.Abs(o.dataDir); err != nil {
 		return wrong("data-dir", "%v", err)
 	}
-	for _, step := range []func() error{o.api.complete, o.network.complete, o.node.complete, o.log.complete} {
+	for _, step := range []func() error{o.store.complete, o.api.complete, o.network.complete, o.node.complete, o.log.complete} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	if o.historyRetention < time.Minute {
-		return wrong("history-retention", "%s is less than a minute", o.historyRetention)
-	}
 	if o.node.enabled && o.api.httpsPort == o.node.agentPort {
 		return wrong("agent-port", "%d is also the --https-port", o.node.agentPort)
+	}
+	if port := o.store.clientPort; port == o.api.httpsPort || o.node.enabled && port == o.node.agentPort {
+		return wrong("client-port", "%d is also the --https-port or the --agent-port", port)
 	}
 	return nil
 }

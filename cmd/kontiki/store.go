@@ -27,5 +27,6 @@ func storeCommand() *cobra.Command {
 			return nil
 		},
 	})
+	cmd.AddCommand(storeEnvCommand(l))
 	return cmd
 }

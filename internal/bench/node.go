@@ -81,7 +81,7 @@ func (n *node) measure(ctx context.Context, each time.Duration) error {
 // start returns when /readyz says ok.
 func (n *node) start(ctx context.Context) error {
 	n.cmd = exec.Command(filepath.Join(n.bin, "kontiki"), "dev", "--data-dir", n.dir, "--https-port", n.https,
-		"--agent-port", n.port, "--cgroup-root", "kontiki-bench", "--log-level", "warn")
+		"--agent-port", n.port, "--client-port", "0", "--cgroup-root", "kontiki-bench", "--log-level", "warn")
 	n.log.Reset()
 	n.cmd.Stderr = &n.log
 	if err := n.cmd.Start(); err != nil {

@@ -35,6 +35,12 @@ func (c *Client) StoreStatus(ctx context.Context) (json.RawMessage, error) {
 	return status, err
 }
 
+// StoreClientURL returns where the store's etcd API is reached from this machine.
+func (c *Client) StoreClientURL(ctx context.Context) (url string, err error) {
+	err = c.call(ctx, http.MethodGet, "/store/client-url", nil, &url)
+	return url, err
+}
+
 // ImportImages sends an archive and returns the names of the images in it.
 func (c *Client) ImportImages(ctx context.Context, archive io.Reader) ([]string, error) {
 	var names []string

@@ -16,6 +16,8 @@ import (
 type Server struct {
 	// StoreStatus returns something that encodes to JSON.
 	StoreStatus func(ctx context.Context) (any, error)
+	// StoreClientURL is where the store's etcd API is reached from this machine.
+	StoreClientURL func(ctx context.Context) (string, error)
 	// ImportImages reads a `docker save` or OCI archive and returns the names of its images.
 	ImportImages func(ctx context.Context, archive io.Reader) ([]string, error)
 }
@@ -29,6 +31,13 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		reply(w, func() (any, error) { return s.StoreStatus(r.Context()) })
+	})
+	mux.HandleFunc("GET /store/client-url", func(w http.ResponseWriter, r *http.Request) {
+		if s.StoreClientURL == nil {
+			http.Error(w, "this process runs no store", http.StatusNotImplemented)
+			return
+		}
+		reply(w, func() (any, error) { return s.StoreClientURL(r.Context()) })
 	})
 	mux.HandleFunc("POST /images", func(w http.ResponseWriter, r *http.Request) {
 		if s.ImportImages == nil {

@@ -86,7 +86,7 @@ func (n *node) start() error {
 		return err
 	}
 	args := append([]string{"dev", "--data-dir", n.dataDir, "--node-ip", nodeIP,
-		"--https-port", fmt.Sprint(n.httpsPort), "--cgroup-root", cgroupRoot()}, n.extraArgs...)
+		"--https-port", fmt.Sprint(n.httpsPort), "--client-port", "0", "--cgroup-root", cgroupRoot()}, n.extraArgs...)
 	n.log = log
 	n.cmd = exec.Command(filepath.Join(binDir, "kontiki"), args...)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
