@@ -5,6 +5,7 @@
 //	store, err := etcd.Open(etcd.Config{Endpoints: []string{e.URL()}})
 //	e.Cut()   // clients lose their connections, and make new ones
 //	e.Down()  // clients lose their connections, and cannot make new ones until e.Up()
+//	e.Mute()  // what clients ask is done, but they hear nothing, until their connections are cut
 //	e.Stop()  // the server itself stops
 //	e.Start() // and comes back with its data
 //
@@ -72,6 +73,12 @@ func freeURL(t testing.TB, scheme string) url.URL {
 func (s *Server) URL() string {
 	return (&url.URL{Scheme: s.client.Scheme, Host: s.proxy.address}).String()
 }
+
+// DirectURL is the endpoint without the proxy: nothing that the test does to connections concerns it.
+func (s *Server) DirectURL() string { return s.client.String() }
+
+// Mute keeps what the server says from the clients, until their connections are cut.
+func (s *Server) Mute() { s.proxy.setMute() }
 
 // Cut cuts every client's connections.
 func (s *Server) Cut() { s.proxy.cut() }

@@ -17,6 +17,7 @@ type proxy struct {
 
 	mu    sync.Mutex // guards what follows
 	down  bool
+	mute  bool
 	conns map[net.Conn]struct{} // of clients
 }
 
@@ -60,9 +61,25 @@ func (p *proxy) pass(client net.Conn) {
 		_, _ = io.Copy(server, client)
 		server.Close()
 	})
-	_, _ = io.Copy(client, server)
+	_, _ = io.Copy(answers{p, client}, server)
 	client.Close()
 	up.Wait()
+}
+
+// answers writes to a client what the server says, unless the server is mute.
+type answers struct {
+	p      *proxy
+	client net.Conn
+}
+
+func (a answers) Write(b []byte) (int, error) {
+	a.p.mu.Lock()
+	mute := a.p.mute
+	a.p.mu.Unlock()
+	if mute {
+		return len(b), nil
+	}
+	return a.client.Write(b)
 }
 
 func (p *proxy) add(client net.Conn) bool {
@@ -81,9 +98,16 @@ func (p *proxy) remove(client net.Conn) {
 	delete(p.conns, client)
 }
 
+func (p *proxy) setMute() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = true
+}
+
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.mute = false
 	for client := range p.conns {
 		client.Close()
 	}

@@ -18,10 +18,7 @@ import (
 func openStore(t *testing.T) *etcd.Store { return openAt(t, etcdtest.Start(t)) }
 
 func openAt(t *testing.T, e *etcdtest.Server) *etcd.Store {
-	store, err := etcd.Open(etcd.Config{Endpoints: []string{e.URL()}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	return store
+	return openURL(t, etcd.Config{Endpoints: []string{e.URL()}})
 }
 
 func openMember(t *testing.T) *raftstore.Member {

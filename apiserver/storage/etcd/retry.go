@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"kontiki/raftstore"
@@ -38,8 +39,8 @@ func (s *Store) attempt(ctx context.Context, try func(ctx context.Context) (agai
 		if !again {
 			return translate(err)
 		}
-		if last == nil || limited.Err() == nil {
-			last = err // what the deadline cut short says less than what came before it
+		if last == nil || !bare(err) {
+			last = err
 		}
 		timer := time.NewTimer(delay)
 		select {
@@ -52,4 +53,10 @@ func (s *Store) attempt(ctx context.Context, try func(ctx context.Context) (agai
 			return raftstore.ErrClosed
 		}
 	}
+}
+
+// bare reports whether an error says no more than that time was up.
+func bare(err error) bool {
+	reason := rpctypes.ErrorDesc(err)
+	return reason == context.DeadlineExceeded.Error() || reason == context.Canceled.Error()
 }

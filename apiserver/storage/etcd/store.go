@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"kontiki/mvcc"
 )
@@ -70,6 +71,12 @@ const (
 	keepAliveTimeout = 5 * time.Second
 )
 
+// reconnect is how soon a lost connection is made again. gRPC's default waits for up to two minutes.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+	MinConnectTimeout: 3 * time.Second,
+}
+
 // callOptions are those of clientv3: wait while a connection is made, and take answers of any size.
 var callOptions = []grpc.CallOption{
 	grpc.WaitForReady(true), grpc.MaxCallSendMsgSize(2 << 20), grpc.MaxCallRecvMsgSize(math.MaxInt32),
@@ -108,7 +115,7 @@ func Open(config Config) (*Store, error) {
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		MaxUnaryRetries:      1, // attempts, not more of them
-		DialOptions:          []grpc.DialOption{grpc.WithStatsHandler(sentHandler{})},
+		DialOptions:          []grpc.DialOption{grpc.WithStatsHandler(sentHandler{}), grpc.WithConnectParams(reconnect)},
 		Logger:               zap.NewNop(), // what it would log is in the errors
 	})
 	if err != nil {
