@@ -88,10 +88,7 @@ func runAgent(ctx context.Context, o *agentOptions) error {
 	if err := h.open(o); err != nil {
 		return joinStop(err, h.process)
 	}
-	notify("READY=1")
-	failed := h.wait(ctx)
-	notify("STOPPING=1")
-	return stopProcess(h.process, failed, log)
+	return serve(ctx, h.process, log)
 }
 
 func (h *agentHost) open(o *agentOptions) (err error) {

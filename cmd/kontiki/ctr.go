@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kontiki/nodeagent/logs"
+	"kontiki/nodeagent/podspec"
 )
 
 func ctrCommand() *cobra.Command {
@@ -47,12 +48,6 @@ func ctrPS(l *local) *cobra.Command {
 	return cmd
 }
 
-// Labels by which a node agent marks containers, as Kubernetes' own does.
-const (
-	podNameLabel      = "io.kubernetes.pod.name"
-	podNamespaceLabel = "io.kubernetes.pod.namespace"
-)
-
 func printContainers(ctx context.Context, c runtimeapi.RuntimeServiceClient, all bool) error {
 	request := &runtimeapi.ListContainersRequest{}
 	if !all {
@@ -67,8 +62,8 @@ func printContainers(ctx context.Context, c runtimeapi.RuntimeServiceClient, all
 	for _, ctr := range reply.Containers {
 		state := strings.ToLower(strings.TrimPrefix(ctr.State.String(), "CONTAINER_"))
 		age := time.Since(time.Unix(0, ctr.CreatedAt)).Round(time.Second)
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s ago\n", shortID(ctr.Id), ctr.Labels[podNamespaceLabel],
-			ctr.Labels[podNameLabel], ctr.Metadata.GetName(), ctr.Metadata.GetAttempt(), state, age)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s ago\n", shortID(ctr.Id), ctr.Labels[podspec.LabelPodNamespace],
+			ctr.Labels[podspec.LabelPodName], ctr.Metadata.GetName(), ctr.Metadata.GetAttempt(), state, age)
 	}
 	return out.Flush()
 }

@@ -51,9 +51,6 @@ func runDev(ctx context.Context, o *options, keepPods bool) error {
 	fmt.Printf("Kontiki %s: node %s at https://%s:%d is up after %d ms; data in %s\n", version, o.node.name, o.node.ip,
 		o.api.httpsPort, time.Since(began).Milliseconds(), o.dataDir)
 	fmt.Printf("  kubectl --kubeconfig %s get nodes\n", filepath.Join(o.dataDir, adminKubeconfig))
-	notify("READY=1")
-	failed := n.wait(ctx)
-	notify("STOPPING=1")
 	n.stopContainers = !keepPods
-	return stopProcess(n.process, failed, log)
+	return serve(ctx, n.process, log)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -49,7 +50,7 @@ func (l *local) images(ctx context.Context, f func(context.Context, runtimeapi.I
 
 func plain(err error) error {
 	if s, ok := status.FromError(err); ok && err != nil {
-		return fmt.Errorf("%s", s.Message())
+		return errors.New(s.Message())
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,9 @@ type process struct {
 
 	failed chan error // the first part that ended by itself; later ones are dropped
 }
+
+// errEnded: a part has ended although nobody told it to.
+var errEnded = errors.New("ended by itself")
 
 // part is a named component that runs until its context ends.
 type part struct {
@@ -37,7 +41,7 @@ func (p *process) start(parts ...part) {
 			if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 				return
 			}
-			p.fail(fmt.Errorf("%s: %w", part.name, orEnded(err)))
+			p.fail(fmt.Errorf("%s: %w", part.name, cmp.Or(err, errEnded)))
 		})
 	}
 	p.layers = append(p.layers, func() { cancel(); running.Wait() })
@@ -81,11 +85,4 @@ func (p *process) wait(ctx context.Context) error {
 	case err := <-p.failed:
 		return err
 	}
-}
-
-func orEnded(err error) error {
-	if err == nil {
-		return fmt.Errorf("ended by itself")
-	}
-	return err
 }

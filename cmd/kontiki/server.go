@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -51,19 +52,17 @@ func runServer(ctx context.Context, o *options) error {
 		return err
 	}
 	log.Info("ready", "after", time.Since(began).Round(time.Millisecond), "version", version)
-	notify("READY=1")
-	failed := n.wait(ctx)
-	notify("STOPPING=1")
-	return stopProcess(n.process, failed, log)
+	return serve(ctx, n.process, log)
 }
 
-// stopProcess stops what runs and returns the failure that ended it, or else one of stopping itself.
-func stopProcess(p *process, failed error, log *slog.Logger) error {
+// serve lets a started process run until ctx ends or a part of it fails, and stops it. It returns the failure that
+// ended it, or else one of stopping itself.
+func serve(ctx context.Context, p *process, log *slog.Logger) error {
+	notify("READY=1")
+	failed := p.wait(ctx)
+	notify("STOPPING=1")
 	began := time.Now()
 	stopping := p.stop()
 	log.Info("stopped", "after", time.Since(began).Round(time.Millisecond))
-	if failed != nil {
-		return failed
-	}
-	return stopping
+	return cmp.Or(failed, stopping)
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -29,19 +29,18 @@ func stopPods(ctx context.Context, conn grpc.ClientConnInterface) error {
 	if err != nil {
 		return fmt.Errorf("stop containers: %w", err)
 	}
-	var calls []func() error
+	var stops, removals errgroup.Group // no context: a failure does not cut the others short
 	for _, ctr := range containers.Containers {
-		calls = append(calls, func() error {
+		stops.Go(func() error {
 			_, err := c.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: ctr.Id, Timeout: 1})
 			return err
 		})
 	}
-	if err := together(calls); err != nil {
+	if err := stops.Wait(); err != nil {
 		return fmt.Errorf("stop containers: %w", err)
 	}
-	calls = nil
 	for _, s := range sandboxes.Items {
-		calls = append(calls, func() error {
+		removals.Go(func() error {
 			if _, err := c.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
 				return err
 			}
@@ -49,26 +48,8 @@ func stopPods(ctx context.Context, conn grpc.ClientConnInterface) error {
 			return err
 		})
 	}
-	if err := together(calls); err != nil {
+	if err := removals.Wait(); err != nil {
 		return fmt.Errorf("remove sandboxes: %w", err)
 	}
 	return nil
-}
-
-// together calls all funcs at once and returns the first error.
-func together(calls []func() error) error {
-	var (
-		running sync.WaitGroup
-		once    sync.Once
-		first   error
-	)
-	for _, call := range calls {
-		running.Go(func() {
-			if err := call(); err != nil {
-				once.Do(func() { first = err })
-			}
-		})
-	}
-	running.Wait()
-	return first
 }
