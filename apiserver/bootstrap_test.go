@@ -26,7 +26,8 @@ func TestBootstrapObjects(t *testing.T) {
 	keys, err := pki.Open(dir+"/pki", pki.Options{NodeName: "n"})
 	require.NoError(t, err)
 	for _, address := range []string{"10.1.2.3", "10.1.2.4"} {
-		client, stop := serve(t, dir, keys, address)
+		config, stop := serve(t, dir, keys, apiserver.Config{AdvertiseAddress: netip.MustParseAddr(address)})
+		client := kubernetes.NewForConfigOrDie(config)
 		for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 			_, err := client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
 			require.NoError(t, err)
@@ -47,13 +48,12 @@ func TestBootstrapObjects(t *testing.T) {
 }
 
 // serve runs a server on the store in dir until stop is called.
-func serve(t *testing.T, dir string, keys *pki.PKI, address string) (kubernetes.Interface, func()) {
+func serve(t *testing.T, dir string, keys *pki.PKI, config apiserver.Config) (client *rest.Config, stop func()) {
 	t.Helper()
 	store, err := raftstore.Open(raftstore.Config{Dir: dir + "/store", NodeID: "n", Bootstrap: true})
 	require.NoError(t, err)
-	server, err := apiserver.New(apiserver.Config{
-		KV: store, Table: registry.Builtin(registry.Options{}), TLS: keys.APIServing(), AdvertiseAddress: netip.MustParseAddr(address),
-	})
+	config.KV, config.Table, config.TLS = store, registry.Builtin(registry.Options{}), keys.APIServing()
+	server, err := apiserver.New(config)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -62,11 +62,10 @@ func serve(t *testing.T, dir string, keys *pki.PKI, address string) (kubernetes.
 	go func() { done <- server.Serve(ctx, listener) }()
 	require.Eventually(t, server.Ready, 30*time.Second, 5*time.Millisecond)
 	admin := keys.Client(pki.Admin)
-	client, err := kubernetes.NewForConfig(&rest.Config{
+	client = &rest.Config{
 		Host:            "https://" + listener.Addr().String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: keys.CA(), CertData: admin.CertPEM, KeyData: admin.KeyPEM},
-	})
-	require.NoError(t, err)
+	}
 	return client, func() {
 		cancel()
 		require.NoError(t, <-done)

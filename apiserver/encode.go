@@ -117,36 +117,41 @@ func (e encoder) any(obj runtime.Object) ([]byte, error) {
 	return finish(e.form, e.appendObject(nil, body))
 }
 
-// list returns the encoding of a list of kind, item by item from their bodies.
-func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, items []*watch.Object) ([]byte, error) {
+// list returns the encoding of a list of kind in pieces. Most of them are the bodies of the items,
+// shared with everybody else who reads these: a list that many ask for at once and few take in time
+// is in memory once. Only YAML and pretty JSON are made anew.
+func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, items []*watch.Object) ([][]byte, error) {
 	bodies := make([][]byte, len(items))
-	size := 256
 	for i, item := range items {
 		body, err := e.body(item)
 		if err != nil {
 			return nil, err
 		}
 		bodies[i] = body
-		size += len(body) + 16
 	}
-	out := make([]byte, 0, size)
 	if e.format == formatProtobuf {
-		return appendListMessage(out, kind, listMeta, bodies)
+		return listMessage(kind, listMeta, bodies)
 	}
 	metadata, err := json.Marshal(listMeta)
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, kindFields(kind)...)
-	out = append(append(append(out, `,"metadata":`...), metadata...), `,"items":[`...)
+	head := append(append(kindFields(kind), `,"metadata":`...), metadata...)
+	pieces := append(make([][]byte, 0, 2*len(bodies)+2), append(head, `,"items":[`...))
 	for i, body := range bodies {
 		if i > 0 {
-			out = append(out, ',')
+			pieces = append(pieces, comma)
 		}
-		out = append(out, body...)
+		pieces = append(pieces, body)
 	}
-	return finish(e.form, append(out, "]}"...))
+	if e.format == formatYAML || e.pretty {
+		data, err := finish(e.form, bytes.Join(append(pieces, []byte("]}")), nil))
+		return [][]byte{data}, err
+	}
+	return append(pieces, []byte("]}\n")), nil
 }
+
+var comma = []byte(",")
 
 // finish turns compact JSON into what was asked for. Protobuf passes.
 func finish(f form, data []byte) ([]byte, error) {

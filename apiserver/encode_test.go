@@ -69,11 +69,11 @@ func TestEncodingsAreUpstreams(t *testing.T) {
 		}
 		got, err := e.list(corev1.SchemeGroupVersion.WithKind("PodList"), list.ListMeta, items)
 		require.NoError(t, err)
-		requireSameBytes(t, format, upstream(t, format, list), got)
+		requireSameBytes(t, format, upstream(t, format, list), bytes.Join(got, nil))
 
 		got, err = e.list(corev1.SchemeGroupVersion.WithKind("PodList"), metav1.ListMeta{}, nil)
 		require.NoError(t, err)
-		requireSameBytes(t, format, upstream(t, format, &corev1.PodList{Items: []corev1.Pod{}}), got)
+		requireSameBytes(t, format, upstream(t, format, &corev1.PodList{Items: []corev1.Pod{}}), bytes.Join(got, nil))
 	}
 }
 

@@ -61,11 +61,11 @@ func (s *Server) writeList(w http.ResponseWriter, r *http.Request, t *target, f 
 	if f.as == asTable {
 		return s.writeTable(w, r, t, f, http.StatusOK, listMeta, list.Items)
 	}
-	data, err := encoderFor(f, t.resource.GroupVersionKind()).list(listKind(t, f), listMeta, list.Items)
+	pieces, err := encoderFor(f, t.resource.GroupVersionKind()).list(listKind(t, f), listMeta, list.Items)
 	if err != nil {
 		return err
 	}
-	return writeBytes(w, r, f.contentType(), http.StatusOK, data)
+	return writeBytes(w, r, f.contentType(), http.StatusOK, pieces...)
 }
 
 func listKind(t *target, f form) schema.GroupVersionKind {

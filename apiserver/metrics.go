@@ -50,8 +50,8 @@ func newMetrics() *metrics {
 func (s *Server) withMetrics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		facts := &requestFacts{verb: r.Method}
-		recorder := &statusRecorder{ResponseWriter: w}
+		facts := &requestFacts{verb: methodLabel(r.Method)}
+		recorder := &statusRecorder{ResponseWriter: w, opening: s.answerDeadline(w, r, facts)}
 		defer func() {
 			s.metrics.requests.WithLabelValues(facts.verb, facts.group, facts.resource, strconv.Itoa(recorder.code())).Inc()
 			if !facts.longRunning {
@@ -62,25 +62,39 @@ func (s *Server) withMetrics(next http.Handler) http.Handler {
 	})
 }
 
+// methodLabel stands for the verb until that is known. A client can make up methods without end, and
+// each label value is kept for ever.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
 // statusRecorder remembers the status code that went out.
 type statusRecorder struct {
 	http.ResponseWriter
-	status int
+	status  int
+	opening func() // called before the first byte goes out
+}
+
+func (w *statusRecorder) open(code int) {
+	if w.status == 0 {
+		w.status = code
+		w.opening()
+	}
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *statusRecorder) WriteHeader(code int) {
-	if w.status == 0 {
-		w.status = code
-	}
+	w.open(code)
 	w.ResponseWriter.WriteHeader(code)
 }
 
 // Write implements http.ResponseWriter.
 func (w *statusRecorder) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.open(http.StatusOK)
 	return w.ResponseWriter.Write(b)
 }
 

@@ -62,8 +62,8 @@ func appendUnknown(out []byte, kind schema.GroupVersionKind, raw []byte) []byte 
 	return append(appendField(out, 2, raw), unknownTail...)
 }
 
-// appendListMessage appends a list in its envelope.
-func appendListMessage(out []byte, kind schema.GroupVersionKind, listMeta metav1.ListMeta, items [][]byte) ([]byte, error) {
+// listMessage returns a list in its envelope, in pieces around those of the items.
+func listMessage(kind schema.GroupVersionKind, listMeta metav1.ListMeta, items [][]byte) ([][]byte, error) {
 	metadata, err := listMeta.Marshal()
 	if err != nil {
 		return nil, err
@@ -72,12 +72,13 @@ func appendListMessage(out []byte, kind schema.GroupVersionKind, listMeta metav1
 	for _, item := range items {
 		size += fieldSize(len(item))
 	}
-	out = appendField(append(out, protobufMagic...), 1, typeMetaMessage(kind))
-	out = appendField(appendFieldHead(out, 2, size), 1, metadata)
+	head := appendField(append([]byte(nil), protobufMagic...), 1, typeMetaMessage(kind))
+	head = appendField(appendFieldHead(head, 2, size), 1, metadata)
+	pieces := append(make([][]byte, 0, 2*len(items)+2), head)
 	for _, item := range items {
-		out = appendField(out, 2, item)
+		pieces = append(pieces, appendFieldHead(nil, 2, len(item)), item)
 	}
-	return append(out, unknownTail...), nil
+	return append(pieces, unknownTail), nil
 }
 
 // appendWatchFrame appends the frame of one watch event around an object in its envelope.

@@ -32,26 +32,39 @@ func (f form) contentType() string {
 	return out
 }
 
-// writeBytes sends a complete answer.
-func writeBytes(w http.ResponseWriter, r *http.Request, contentType string, code int, data []byte) error {
+// writeBytes sends a complete answer, the pieces one after the other.
+func writeBytes(w http.ResponseWriter, r *http.Request, contentType string, code int, pieces ...[]byte) error {
 	sendWarnings(r.Context(), w.Header())
+	size := 0
+	for _, piece := range pieces {
+		size += len(piece)
+	}
 	header := w.Header()
 	header.Set("Content-Type", contentType)
-	if len(data) > gzipThreshold && acceptsGzip(r) {
+	if size > gzipThreshold && acceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
 		header.Add("Vary", "Accept-Encoding")
 		w.WriteHeader(code)
 		compressor := gzipWriters.Get().(*gzip.Writer)
 		defer gzipWriters.Put(compressor)
 		compressor.Reset(w)
-		_, _ = compressor.Write(data) // a failure is a client that went away; the status is out
+		writeAll(compressor, pieces)
 		_ = compressor.Close()
 		return nil
 	}
-	header.Set("Content-Length", strconv.Itoa(len(data)))
+	header.Set("Content-Length", strconv.Itoa(size))
 	w.WriteHeader(code)
-	_, _ = w.Write(data)
+	writeAll(w, pieces)
 	return nil
+}
+
+// writeAll writes pieces until one fails: the client went away, and the status is out.
+func writeAll(w io.Writer, pieces [][]byte) {
+	for _, piece := range pieces {
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+	}
 }
 
 func acceptsGzip(r *http.Request) bool {

@@ -36,6 +36,8 @@ type Config struct {
 	ServiceCIDR netip.Prefix
 	// MaxBodyBytes bounds request bodies; 0 means 3 MiB, as in Kubernetes.
 	MaxBodyBytes int64
+	// AnswerTime is how long a client may take over reading an answer; 0 means 60 s.
+	AnswerTime time.Duration
 	// StopGrace is how long a stop waits for requests that are being served; 0 means 10 s.
 	StopGrace time.Duration
 	// Storage configures the watch caches.
@@ -58,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxBodyBytes == 0 {
 		c.MaxBodyBytes = defaultMaxBodyBytes
+	}
+	if c.AnswerTime == 0 {
+		c.AnswerTime = defaultAnswerTime
 	}
 	if c.StopGrace == 0 {
 		c.StopGrace = 10 * time.Second
@@ -143,7 +148,7 @@ func (s *Server) notStopping() error {
 }
 
 // How long a connection may take over headers and lie idle. There is no limit on writing as such:
-// watches last; each request has its own (target.go).
+// watches last; each answer has its own (answertime.go).
 const (
 	headerTimeout  = 32 * time.Second
 	idleTimeout    = 3 * time.Minute
