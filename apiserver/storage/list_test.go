@@ -41,7 +41,7 @@ func mustList(t testing.TB, s *storage.Store, options storage.ListOptions) *stor
 }
 
 func TestAP07_AP10_Pages(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		all := twenty(t, s)
 		other := configMap("other", nil)
@@ -72,7 +72,7 @@ func TestAP07_AP10_Pages(t *testing.T) {
 }
 
 func TestAP10_NoRemainingItemCountWithASelector(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		twenty(t, s)
 		list := mustList(t, s, storage.ListOptions{Selection: odd(), Limit: 9})
@@ -85,7 +85,7 @@ func TestAP10_NoRemainingItemCountWithASelector(t *testing.T) {
 }
 
 func TestAP07_InvalidTokens(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		twenty(t, s)
 		token := func(json string) string { return base64.RawURLEncoding.EncodeToString([]byte(json)) }
@@ -105,7 +105,7 @@ func TestAP07_InvalidTokens(t *testing.T) {
 }
 
 func TestAP09_ExpiredPageToken(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		twenty(t, s)
 		selection := storage.Selection{Namespace: "t"}
@@ -138,7 +138,7 @@ func TestAP09_ExpiredPageToken(t *testing.T) {
 // TestAP04_ResourceVersionOfLists walks through the table of
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
 func TestAP04_ResourceVersionOfLists(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		old := fmt.Sprint(mustCreate(t, s, configMap("a", nil)).Revision)
 		now := mustCreate(t, s, configMap("b", nil)).Revision
@@ -194,7 +194,7 @@ func TestAP04_ResourceVersionOfLists(t *testing.T) {
 }
 
 func TestGetAtARevision(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		first := mustCreate(t, s, configMap("a", nil))
 		second := mustUpdate(t, s, "a", setData("k", "2")).Object
@@ -220,7 +220,7 @@ func TestGetAtARevision(t *testing.T) {
 }
 
 func TestFieldSelectors(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.rows("", "v1", "pods")
 		pod := func(name, node string) *corev1.Pod {
 			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "t", Name: name}, Spec: corev1.PodSpec{NodeName: node}}
@@ -249,7 +249,7 @@ func TestFieldSelectors(t *testing.T) {
 }
 
 func TestListNamesTheObjectThatCannotBeDecoded(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		mustCreate(t, s, configMap("a", nil))
 		putRaw(t, e, "/registry/configmaps/t/b", "k8s\x00garbage")

@@ -17,6 +17,8 @@ import (
 
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
+	"kontiki/apiserver/storage/etcd"
+	"kontiki/internal/etcdtest"
 	"kontiki/mvcc"
 	"kontiki/raftstore"
 	"kontiki/watch"
@@ -40,6 +42,22 @@ type memberKV struct {
 
 func (m memberKV) compactTo(revision int64) {
 	require.NoError(m.t, m.Compact(m.t.Context(), revision))
+}
+
+type etcdKV struct {
+	*etcd.Store
+	t testing.TB
+}
+
+func (e etcdKV) compactTo(revision int64) {
+	require.NoError(e.t, e.Compact(e.t.Context(), revision))
+}
+
+func openEtcd(t testing.TB) etcdKV {
+	s, err := etcd.Open(etcd.Config{Endpoints: []string{etcdtest.Start(t).URL()}, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return etcdKV{s, t}
 }
 
 func openMember(t testing.TB) memberKV {
@@ -78,11 +96,13 @@ func (e env) rows(group, version, resource string) *storage.Store {
 func (e env) configMaps() *storage.Store { return e.rows("", "v1", "configmaps") }
 func (e env) services() *storage.Store   { return e.rows("", "v1", "services") }
 
-// overBoth runs a test over the model and over a real one-member store.
-func overBoth(t *testing.T, test func(t *testing.T, e env)) {
+// overAll runs a test over the model, over a real one-member store and over a real etcd.
+func overAll(t *testing.T, test func(t *testing.T, e env)) {
 	config := storage.Config{FreshWait: 50 * time.Millisecond}
 	t.Run("model", func(t *testing.T) { test(t, newEnv(t, modelKV{watchtest.New()}, config)) })
 	t.Run("member", func(t *testing.T) { test(t, newEnv(t, openMember(t), config)) })
+	config.FreshWait = time.Second // etcd looks every 100 ms whether a watch has something to catch up on
+	t.Run("etcd", func(t *testing.T) { test(t, newEnv(t, openEtcd(t), config)) })
 }
 
 func configMap(name string, labels map[string]string) *corev1.ConfigMap {

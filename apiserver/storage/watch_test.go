@@ -54,7 +54,7 @@ func mustWatch(t testing.TB, s *storage.Store, options storage.WatchOptions) *wa
 }
 
 func TestAP02_WatchStartsBehindItsRevision(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		created := mustCreate(t, s, configMap("c", nil))
 		live := mustWatch(t, s, storage.WatchOptions{ResourceVersion: resourceVersion(created)})
@@ -68,7 +68,7 @@ func TestAP02_WatchStartsBehindItsRevision(t *testing.T) {
 }
 
 func TestAP11_ObjectEntersAndLeavesASelector(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		start := fmt.Sprint(mustCreate(t, s, configMap("before", nil)).Revision)
 		live := mustWatch(t, s, storage.WatchOptions{Selection: odd(), ResourceVersion: start})
@@ -89,7 +89,7 @@ func TestAP11_ObjectEntersAndLeavesASelector(t *testing.T) {
 }
 
 func TestAP01_WatchFromACompactedRevision(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		first := mustCreate(t, s, configMap("a", nil))
 		mustUpdate(t, s, "a", setData("k", "2"))
@@ -105,7 +105,7 @@ func TestAP01_WatchFromACompactedRevision(t *testing.T) {
 // TestAP03_WhatAWatchStartsWith walks through resourceVersion × sendInitialEvents, on a resource with
 // one object and on an empty one.
 func TestAP03_WhatAWatchStartsWith(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		full, empty := e.configMaps(), e.rows("", "v1", "secrets")
 		created := mustCreate(t, full, configMap("a", nil))
 		yes, no := true, false
@@ -126,7 +126,7 @@ func TestAP03_WhatAWatchStartsWith(t *testing.T) {
 }
 
 func TestBookmarkObject(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		bookmark := s.Bookmark(watch.Event{Type: watch.Bookmark, Revision: 7, InitialEventsEnd: true}).(*corev1.ConfigMap)
 		require.Equal(t, &corev1.ConfigMap{
@@ -137,7 +137,7 @@ func TestBookmarkObject(t *testing.T) {
 }
 
 func TestWritersAndWatchersShareOneObject(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		w := mustWatch(t, s, storage.WatchOptions{})
 		created := mustCreate(t, s, configMap("a", nil))

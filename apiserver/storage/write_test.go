@@ -23,7 +23,7 @@ import (
 )
 
 func TestCreateThenGet(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		created := mustCreate(t, s, configMap("a", nil))
 		require.Equal(t, strconv.FormatInt(created.Revision, 10), resourceVersion(created))
@@ -42,7 +42,7 @@ func TestCreateThenGet(t *testing.T) {
 }
 
 func TestObjectsAreStoredAsKubernetesStoresThem(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		mustCreate(t, e.configMaps(), configMap("a", nil))
 		want := "k8s\x00\n\x0f\n\x02v1\x12\tConfigMap\x12"
 		require.Equal(t, want, e.stored(t, "/registry/configmaps/t/a")[:len(want)])
@@ -62,7 +62,7 @@ func TestObjectsAreStoredAsKubernetesStoresThem(t *testing.T) {
 }
 
 func TestEventsAreOneObjectInTwoGroups(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		core, events := e.rows("", "v1", "events"), e.rows("events.k8s.io", "v1", "events")
 		created := mustCreate(t, events, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "t", Name: "e"}, Note: "hello"})
 		require.Equal(t, "hello", created.Object().(*eventsv1.Event).Note)
@@ -75,7 +75,7 @@ func TestEventsAreOneObjectInTwoGroups(t *testing.T) {
 }
 
 func TestAP12_UpdateThatChangesNothingCostsNoRevision(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		created := mustCreate(t, s, configMap("a", nil))
 		w := mustWatch(t, s, storage.WatchOptions{ResourceVersion: resourceVersion(created)})
@@ -95,7 +95,7 @@ func TestAP12_UpdateThatChangesNothingCostsNoRevision(t *testing.T) {
 }
 
 func TestUpdateLosesNothingUnderContention(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		object := configMap("a", nil)
 		object.Data["n"] = "0"
@@ -164,7 +164,7 @@ func TestUpdateStartsFromTheNewestWhenTheCacheIsBehind(t *testing.T) {
 }
 
 func TestAP35_Preconditions(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		first := mustCreate(t, s, configMap("a", nil))
 		second := mustUpdate(t, s, "a", setData("k", "2"))
@@ -191,7 +191,7 @@ func TestAP35_Preconditions(t *testing.T) {
 }
 
 func TestUpdateCreatesWhatIsMissing(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		upsert := func(current *watch.Object) (runtime.Object, error) {
 			if current == nil {
@@ -214,7 +214,7 @@ func TestUpdateCreatesWhatIsMissing(t *testing.T) {
 }
 
 func TestAP45_DryRunTouchesNothing(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		mustCreate(t, s, configMap("a", nil))
 		before, err := e.kv.Revision(t.Context())
@@ -242,7 +242,7 @@ func TestAP45_DryRunTouchesNothing(t *testing.T) {
 }
 
 func TestAP38_ClaimsAreFreedWithTheObject(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.services()
 		for range 20 {
 			mustCreate(t, s, service("a", "10.96.0.17"))
@@ -257,7 +257,7 @@ func TestAP38_ClaimsAreFreedWithTheObject(t *testing.T) {
 }
 
 func TestAP38_UpdateTakesAndReleasesClaims(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.services()
 		mustCreate(t, s, service("a", "10.96.0.17"))
 		setIP := func(ip string) storage.Change {
@@ -278,7 +278,7 @@ func TestAP38_UpdateTakesAndReleasesClaims(t *testing.T) {
 }
 
 func TestAP39_ConcurrentCreatesNeverShareAnAddress(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.services()
 		var clients sync.WaitGroup
 		for c := range 8 {
@@ -304,7 +304,7 @@ func TestAP39_ConcurrentCreatesNeverShareAnAddress(t *testing.T) {
 }
 
 func TestClaimWithoutAllocationIsRefused(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		row := widgets()
 		row.Strategy.Claims = func(obj runtime.Object) []string {
 			return []string{"/kontiki/claims/test/" + obj.(*unstructured.Unstructured).GetLabels()["claim"]}
@@ -326,7 +326,7 @@ func TestClaimWithoutAllocationIsRefused(t *testing.T) {
 }
 
 func TestCanceledContextEndsAWait(t *testing.T) {
-	overBoth(t, func(t *testing.T, e env) {
+	overAll(t, func(t *testing.T, e env) {
 		s := e.configMaps()
 		mustCreate(t, s, configMap("a", nil))
 		ctx, cancel := context.WithCancel(t.Context())
