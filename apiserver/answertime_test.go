@@ -27,35 +27,68 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	defer stop()
 	config.QPS, config.DisableCompression = -1, true
 	reader := clientFor(t, config)
-	const path = "/api/v1/namespaces/default/configmaps"
-	for i := range 24 { // more than the buffers of two sockets hold
-		reader.post(path, fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"a":%q}}`, i, strings.Repeat("x", 1<<20-1000))).ok()
-	}
+	fill(reader)
 	for _, protocol := range []string{"http/1.1", "h2"} {
 		config := rest.CopyConfig(config)
 		config.NextProtos = []string{protocol}
 		idle := clientFor(t, config)
 		began := time.Now()
-		idle.get(path + "/c1").ok()
+		idle.get(configMaps + "/c1").ok()
 
-		resp, err := clientFor(t, config).http.Get(config.Host + path)
+		resp, err := clientFor(t, config).http.Get(config.Host + configMaps)
 		require.NoError(t, err)
-		require.EqualValues(t, 1, inFlight(reader), protocol)
-		require.Eventually(t, func() bool { return inFlight(reader) == 0 }, 10*time.Second, 20*time.Millisecond, protocol)
+		require.Equal(t, 1, gauge(reader, readsInFlight), protocol)
+		require.Eventually(t, func() bool { return gauge(reader, readsInFlight) == 0 }, 10*time.Second, 20*time.Millisecond, protocol)
 		_, err = io.Copy(io.Discard, resp.Body)
 		require.Error(t, err, "the answer was cut off")
 		require.NoError(t, resp.Body.Close())
 
 		require.Greater(t, time.Since(began), answerTime)
-		idle.get(path + "/c1").ok()
+		idle.get(configMaps + "/c1").ok()
 	}
 }
 
-// inFlight is how many reads the server is answering.
-func inFlight(c *client) int {
-	n := 0
+// The same with a watch, which has all the time that it asked for, and then as much as an answer.
+func TestWatcherThatDoesNotRead(t *testing.T) {
+	dir := t.TempDir()
+	keys, err := pki.Open(dir+"/pki", pki.Options{NodeName: "n"})
+	require.NoError(t, err)
+	config, stop := serve(t, dir, keys, apiserver.Config{AnswerTime: 300 * time.Millisecond})
+	defer stop()
+	config.QPS, config.DisableCompression = -1, true
+	reader := clientFor(t, config)
+	fill(reader)
+	for _, protocol := range []string{"http/1.1", "h2"} {
+		config := rest.CopyConfig(config)
+		config.NextProtos = []string{protocol}
+		resp, err := clientFor(t, config).http.Get(config.Host + configMaps + "?watch=1&resourceVersion=0&timeoutSeconds=1")
+		require.NoError(t, err)
+		require.Equal(t, 1, gauge(reader, longRunning), protocol)
+		require.Eventually(t, func() bool { return gauge(reader, longRunning) == 0 }, 10*time.Second, 20*time.Millisecond, protocol)
+		require.NoError(t, resp.Body.Close())
+	}
+}
+
+const configMaps = "/api/v1/namespaces/default/configmaps"
+
+// fill creates objects of more bytes together than the buffers of two sockets hold.
+func fill(c *client) {
+	for i := range 24 {
+		c.post(configMaps, fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"a":%q}}`, i, strings.Repeat("x", 1<<20-1000))).ok()
+	}
+}
+
+// Gauges of the server.
+const (
+	readsInFlight = `apiserver_current_inflight_requests{request_kind="readOnly"}`
+	longRunning   = `apiserver_longrunning_requests`
+)
+
+func gauge(c *client, name string) (n int) {
 	for line := range strings.Lines(string(c.get("/metrics").ok().body)) {
-		_, _ = fmt.Sscanf(line, `apiserver_current_inflight_requests{request_kind="readOnly"} %d`, &n)
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			_, _ = fmt.Sscan(value, &n)
+		}
 	}
 	return n
 }

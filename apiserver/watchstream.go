@@ -54,6 +54,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, t *target) e
 	if err != nil {
 		return err
 	}
+	defer stream.cutOff(ctx, s.config.AnswerTime)()
 	if err := stream.open(r); err != nil {
 		return err
 	}
@@ -111,6 +112,21 @@ func (s *watchStream) open(r *http.Request) error {
 	s.out.Header().Set("Content-Type", contentType)
 	s.out.WriteHeader(http.StatusOK)
 	return s.flush.Flush()
+}
+
+// cutOff lets a write fail that is still under way some time after ctx has ended: nobody else would end the watch
+// of a client that does not read. The caller calls release before it returns.
+func (s *watchStream) cutOff(ctx context.Context, after time.Duration) (release func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		_ = s.flush.SetWriteDeadline(time.Now().Add(after)) // without a connection (tests) nothing blocks
+	})
+	return func() {
+		if !stop() {
+			<-done // it uses the response, which is gone after the handler
+		}
+	}
 }
 
 // send writes events and flushes once for all of them.
