@@ -35,12 +35,15 @@ func (q *quorum) confirm(term uint64) error {
 	for _, address := range others {
 		go func() { answers <- q.ask(ctx, address, term) }()
 	}
-	var last error
-	for refused := 0; needed > 0; {
-		if last = <-answers; last == nil {
+	var refusal error
+	for open := len(others); needed > 0; open-- {
+		if open < needed {
+			return fmt.Errorf("%w: %w", ErrNotLeader, refusal)
+		}
+		if err := <-answers; err == nil {
 			needed--
-		} else if refused++; len(others)-refused < needed {
-			return fmt.Errorf("%w: %w", ErrNotLeader, last)
+		} else {
+			refusal = err
 		}
 	}
 	// The term did not change, so this member led in it from before to now.
