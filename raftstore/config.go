@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,9 +48,18 @@ type Config struct {
 	SnapshotEntries uint64
 	// SnapshotInterval is how often it is looked whether a snapshot is due, roughly; 30 s by default.
 	SnapshotInterval time.Duration
+	// HistoryRetention is how old history may become: the leader compacts what is older (retention.go). By
+	// default all of it is kept until somebody compacts.
+	HistoryRetention time.Duration
 	// DiskDelay, if set, is called before and after each write to raft's log, and to its term and vote:
 	// a simulation makes the disk slow with it.
 	DiskDelay func()
+	// QuotaBytes is how large the store may grow, free pages not counted, before NOSPACE is raised; 8 GiB by default.
+	QuotaBytes int64
+	// MinFreeBytes is how much of the disk has to be free, else NOSPACE is raised as well; 64 MiB by default.
+	MinFreeBytes int64
+	// HashInterval is how often the leader compares the content of all members, 10 minutes by default.
+	HashInterval time.Duration
 	// Store tunes the mvcc store.
 	Store mvcc.Options
 	// Log is slog.Default() by default.
@@ -60,15 +70,14 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Dir == "" || c.NodeID == "" {
 		return c, errors.New("raftstore: Dir and NodeID are required")
 	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = 5 * time.Second
-	}
-	if c.SnapshotEntries == 0 {
-		c.SnapshotEntries = 10_000
-	}
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 5*time.Second)
+	c.SnapshotEntries = cmp.Or(c.SnapshotEntries, 10_000)
 	if c.SnapshotInterval == 0 {
 		c.SnapshotInterval = 30 * time.Second
 	}
+	c.QuotaBytes = cmp.Or(c.QuotaBytes, 8<<30)
+	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, 64<<20)
+	c.HashInterval = cmp.Or(c.HashInterval, 10*time.Minute)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

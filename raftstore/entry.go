@@ -110,23 +110,36 @@ func encodeEntry(proposals [][]byte) []byte {
 	return e.b
 }
 
-// decodeCommands returns the commands of an entry of a term, in order. They point into b. In the place
-// of a proposal for another term is a command that does nothing.
-func decodeCommands(b []byte, term uint64) ([]mvcc.Command, error) {
+// decodeEntry returns the proposals of an entry, in order. They point into b.
+func decodeEntry(b []byte) ([]proposed, error) {
 	d := decoder{b: b}
 	if v := d.byte(); v != entryVersion {
 		return nil, fmt.Errorf("%w: entry of version %d, want %d", ErrFormat, v, entryVersion)
 	}
-	commands := make([]mvcc.Command, d.count())
-	for i := range commands {
+	proposals := make([]proposed, d.count())
+	for i := range proposals {
 		p, err := decodeProposed(d.bytes())
 		if err != nil {
 			return nil, fmt.Errorf("proposal %d of an entry: %w", i, err)
 		}
+		proposals[i] = p
+	}
+	return proposals, d.end()
+}
+
+// decodeCommands returns the commands of an entry of a term, in order. They point into b. In the place
+// of a proposal for another term is a command that does nothing.
+func decodeCommands(b []byte, term uint64) ([]mvcc.Command, error) {
+	proposals, err := decodeEntry(b)
+	if err != nil {
+		return nil, err
+	}
+	commands := make([]mvcc.Command, len(proposals))
+	for i, p := range proposals {
 		commands[i] = p.command
 		if p.term != 0 && p.term != term {
 			commands[i] = mvcc.Command{Checkpoint: []mvcc.LeaseCheckpoint{}}
 		}
 	}
-	return commands, d.end()
+	return commands, nil
 }

@@ -42,6 +42,8 @@ const (
 	frameStatus     = 19 // no body; answered by frameStatusIs
 	frameStatusIs   = 20 // Status in JSON
 	frameDone       = 21 // no body
+	frameHash       = 22 // varint, a revision; answered by frameHashIs
+	frameHashIs     = 23 // the fingerprint, 32 bytes
 )
 
 const (

@@ -20,11 +20,11 @@ import (
 const joinRetry = time.Second
 
 // join is a goroutine: it asks until this member is in a configuration.
-func (m *Member) join() {
+func (m *Member) join(ctx context.Context) {
 	for len(m.servers()) == 0 {
 		var errs []error
 		for _, address := range m.cfg.Join {
-			err := m.askToJoin(address)
+			err := m.askToJoin(ctx, address)
 			if err == nil {
 				errs = nil
 				break
@@ -34,14 +34,14 @@ func (m *Member) join() {
 		if errs != nil {
 			m.cfg.Log.Warn("cannot join yet, will ask again", "err", errors.Join(errs...))
 		}
-		if !m.pause(joinRetry) {
+		if !pause(ctx, joinRetry) {
 			return
 		}
 	}
 }
 
-func (m *Member) askToJoin(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), m.cfg.RequestTimeout)
+func (m *Member) askToJoin(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.RequestTimeout)
 	defer cancel()
 	var e encoder
 	e.string(m.cfg.NodeID)
@@ -61,20 +61,20 @@ func (s *server) letJoin(ctx context.Context, body []byte) error {
 }
 
 // introduce is a goroutine: it sees to it that all members know this one's name and client addresses.
-func (m *Member) introduce() {
+func (m *Member) introduce(ctx context.Context) {
 	if m.cfg.Name == "" && len(m.cfg.ClientURLs) == 0 {
 		return
 	}
 	value := encodeMemberNote(m.cfg.Name, m.cfg.ClientURLs)
 	for delay := retryMin; ; delay = min(2*delay, joinRetry) {
-		if m.introduceOnce(value) || !m.pause(delay) {
+		if m.introduceOnce(ctx, value) || !pause(ctx, delay) {
 			return
 		}
 	}
 }
 
-func (m *Member) introduceOnce(value []byte) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), m.cfg.RequestTimeout)
+func (m *Member) introduceOnce(ctx context.Context, value []byte) bool {
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.RequestTimeout)
 	defer cancel()
 	if _, in := serverByID(m.servers(), m.cfg.NodeID); !in || m.catchUp(ctx) != nil {
 		return false

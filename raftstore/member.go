@@ -14,9 +14,6 @@ import (
 
 // Member is one member of the cluster: it keeps a copy of the store, takes part in elections, and
 // serves reads and writes wherever the leader is. It implements the API server's store interface.
-//
-// Not yet: History (issue 3) will follow a key's versions back through the records of the mvcc file,
-// each of which names the one before, and put beside them who asked, from the raft log.
 type Member struct {
 	cfg       Config
 	store     *mvcc.Store
@@ -28,10 +25,13 @@ type Member struct {
 	readIndex *readIndex
 	forwarder *forwarder
 	lessor    *lessor
+	retention retention
+	counters  counters
 	changes   sync.Mutex     // held by who makes a change of membership; comes before all other locks
 	removed   chan struct{}  // closed when this member has learned that it is none any more
 	closed    chan struct{}  // closed by Close
-	group     sync.WaitGroup // goroutines that end with closed
+	group     sync.WaitGroup // goroutines of startGroup
+	stopGroup context.CancelFunc
 	closeOnce sync.Once
 }
 
@@ -92,10 +92,10 @@ func (m *Member) propose(ctx context.Context, c mvcc.Command) (res mvcc.Result, 
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.RequestTimeout)
 	defer cancel()
 	err = m.onLeader(ctx, func(leader string) (err error) {
-		if leader == "" {
-			res, err = m.proposer.propose(ctx, data)
-		} else {
+		if leader != "" {
 			res, err = m.forwarder.propose(ctx, leader, data)
+		} else if err = m.checkSpace(c); err == nil {
+			res, err = m.proposer.propose(ctx, data)
 		}
 		return err
 	})

@@ -22,7 +22,7 @@ func Open(cfg Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{cfg: cfg, closed: make(chan struct{}), removed: make(chan struct{})}
+	m := &Member{cfg: cfg, retention: retention{keep: cfg.HistoryRetention}, closed: make(chan struct{}), removed: make(chan struct{})}
 	if err := m.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store member %s: %w", cfg.NodeID, err), m.release())
 	}
@@ -91,13 +91,17 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	return nil
 }
 
-// startGroup starts what looks after the member, and after the others while it leads.
+// startGroup starts what looks after the member, and after the others while it leads. It ends with Close, or
+// when the member was removed.
 func (m *Member) startGroup() {
-	m.group.Go(m.watchOver)
-	m.group.Go(m.watchMembership)
-	m.group.Go(m.introduce)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.stopGroup = cancel
+	work := []func(context.Context){m.watchOver, m.watchMembership, m.introduce, m.watchSpace, m.compareHashes, m.keepHistory}
 	if len(m.cfg.Join) > 0 {
-		m.group.Go(m.join)
+		work = append(work, m.join)
+	}
+	for _, f := range work {
+		m.group.Go(func() { f(ctx) })
 	}
 }
 
@@ -145,6 +149,7 @@ func (m *Member) Close() (err error) {
 		m.lessor.close()
 		m.proposer.close()
 		m.readIndex.close()
+		m.stopGroup()
 		m.group.Wait()
 		m.handOver()
 		err = m.release()

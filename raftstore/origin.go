@@ -5,9 +5,9 @@ import "context"
 // Origin says who asked for a write. It is in the raft entry, for people who look into the log; the
 // replicated state does not depend on it. Each string is cut to maxOriginBytes.
 type Origin struct {
-	User      string
-	UserAgent string
-	RequestID string
+	User      string `json:"user,omitempty"`
+	UserAgent string `json:"userAgent,omitempty"`
+	RequestID string `json:"requestID,omitempty"`
 }
 
 const maxOriginBytes = 256

@@ -22,11 +22,12 @@ const orphanInterval = 2 * time.Second
 func (m *Member) Removed() <-chan struct{} { return m.removed }
 
 // watchMembership is a goroutine: it finds out when this member was removed.
-func (m *Member) watchMembership() {
-	for m.pause(orphanInterval) {
-		if m.wasRemoved() {
+func (m *Member) watchMembership(ctx context.Context) {
+	for pause(ctx, orphanInterval) {
+		if m.wasRemoved(ctx) {
 			m.cfg.Log.Error("this member was removed from the cluster: it stops. To join again it needs an empty data directory", "id", m.cfg.NodeID)
 			close(m.removed)
+			m.stopGroup()
 			if err := m.raft.Shutdown().Error(); err != nil {
 				m.cfg.Log.Error("raft did not stop", "err", err)
 			}
@@ -35,12 +36,12 @@ func (m *Member) watchMembership() {
 	}
 }
 
-func (m *Member) wasRemoved() bool {
+func (m *Member) wasRemoved(ctx context.Context) bool {
 	servers := m.servers()
 	if _, id := m.raft.LeaderWithID(); id != "" || len(servers) == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), orphanInterval)
+	ctx, cancel := context.WithTimeout(ctx, orphanInterval)
 	defer cancel()
 	answers := make(chan error, len(servers))
 	for _, s := range servers {

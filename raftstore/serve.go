@@ -70,8 +70,12 @@ func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err e
 		if len(f.body) > MaxProposalBytes {
 			return 0, nil, ErrTooLarge
 		}
-		if _, _, err := decodeProposal(f.body); err != nil {
+		_, c, err := decodeProposal(f.body)
+		if err != nil {
 			return 0, nil, err // nothing malformed may get into the log
+		}
+		if err := s.member.checkSpace(c); err != nil {
+			return 0, nil, err
 		}
 		res, err := s.proposer.propose(ctx, f.body)
 		e.result(&res.Txn)
@@ -96,6 +100,9 @@ func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err e
 		return frameDone, nil, s.letJoin(ctx, f.body)
 	case frameMembership:
 		return frameDone, nil, s.membership(ctx, f.body)
+	case frameHash:
+		body, err := s.hash(ctx, f.body)
+		return frameHashIs, body, err
 	case frameStatus:
 		body, err := s.status()
 		return frameStatusIs, body, err

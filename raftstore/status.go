@@ -15,6 +15,7 @@ type Status struct {
 	LastIndex   uint64
 	CommitIndex uint64
 	Store       mvcc.Stats // revision, compacted revision, applied index, sizes
+	Compaction  Compaction // by age, as far as this member proposed it
 }
 
 // Status returns current figures. They are read one after the other, so they may be of slightly
@@ -25,6 +26,7 @@ func (m *Member) Status() (Status, error) {
 		NodeID: m.cfg.NodeID, Role: m.raft.State().String(), Term: m.raft.CurrentTerm(),
 		Leader:    Peer{ID: string(id), Address: string(leader)},
 		LastIndex: m.raft.LastIndex(), CommitIndex: m.raft.CommitIndex(),
+		Compaction: m.retention.status(),
 	}
 	for _, server := range m.raft.GetConfiguration().Configuration().Servers {
 		s.Members = append(s.Members, Peer{ID: string(server.ID), Address: string(server.Address)})

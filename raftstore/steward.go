@@ -28,18 +28,16 @@ type silence struct {
 }
 
 // watchOver is the steward's goroutine.
-func (m *Member) watchOver() {
+func (m *Member) watchOver(ctx context.Context) {
 	silent := map[raft.ServerID]*silence{}
-	for m.pause(stewardInterval) {
+	for pause(ctx, stewardInterval) {
 		if m.raft.State() != raft.Leader {
 			clear(silent)
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), stewardInterval)
 		answers := m.askAll(ctx, m.servers())
-		cancel()
 		m.reportDead(silent, answers)
-		m.promoteLearners(answers)
+		m.promoteLearners(ctx, answers)
 	}
 }
 
@@ -64,7 +62,7 @@ func (m *Member) reportDead(silent map[raft.ServerID]*silence, answers []MemberS
 
 // promoteLearners gives those learners their vote that answered, that have caught up, and that are not to stay
 // learners. PromoteMember looks again, so it need not be exact here.
-func (m *Member) promoteLearners(answers []MemberStatus) {
+func (m *Member) promoteLearners(ctx context.Context, answers []MemberStatus) {
 	for _, a := range answers {
 		if !a.Learner || a.Err != nil || m.store.Note(learnerNotes+a.ID) != nil {
 			continue
@@ -72,7 +70,7 @@ func (m *Member) promoteLearners(answers []MemberStatus) {
 		if a.Status.Store.Applied+catchUpEntries < m.raft.CommitIndex() {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), m.cfg.RequestTimeout)
+		ctx, cancel := context.WithTimeout(ctx, m.cfg.RequestTimeout)
 		err := m.makeChange(ctx, change{kind: changePromote, id: a.ID})
 		cancel()
 		if err != nil {
@@ -81,16 +79,14 @@ func (m *Member) promoteLearners(answers []MemberStatus) {
 	}
 }
 
-// pause waits for d, and returns false if the member is closed or removed before.
-func (m *Member) pause(d time.Duration) bool {
+// pause waits for d, and returns false if ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-m.closed:
-		return false
-	case <-m.removed:
+	case <-ctx.Done():
 		return false
 	}
 }
