@@ -189,13 +189,26 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.stop()
-	grace, cancelGrace := context.WithTimeout(context.Background(), s.config.StopGrace)
-	defer cancelGrace()
-	if err := server.Shutdown(grace); err != nil {
-		s.log.Warn("requests were cut short by the stop", "error", err)
+	if err := shutdown(server, s.config.StopGrace); err != nil {
+		s.log.Warn("requests were cut short by the stop", "err", err)
 		return server.Close()
 	}
 	return nil
+}
+
+// shutdown waits for the requests that are being served, at most for grace. net/http tells its HTTP/2 connections to
+// end when Shutdown begins, and never again: one that a client is just opening then, and sends nothing on, would
+// hold up the stop for all of the grace. So Shutdown begins anew every second.
+func shutdown(server *http.Server, grace time.Duration) error {
+	for end := time.Now().Add(grace); ; {
+		left := time.Until(end)
+		ctx, cancel := context.WithTimeout(context.Background(), min(left, time.Second))
+		err := server.Shutdown(ctx)
+		cancel()
+		if err == nil || left <= time.Second {
+			return err
+		}
+	}
 }
 
 // maxStreamsPerConnection is HTTP/2's limit of requests on one connection: enough for the watches of
