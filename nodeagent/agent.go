@@ -91,6 +91,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	version, err := a.cri.Version(ctx, &runtimeapi.VersionRequest{})
+	if ctx.Err() != nil {
+		return nil // told to stop before it had begun
+	}
 	if err != nil {
 		return fmt.Errorf("container runtime: %w", err)
 	}
