@@ -49,6 +49,8 @@ type store interface {
 	interrupt(t *rapid.T)
 	hold()
 	release()
+	settle()              // waits until nothing moves any more, if that can be known
+	quiet() time.Duration // how long without events means that there are none now
 }
 
 type modelStore struct{ *watchtest.Store }
@@ -57,6 +59,8 @@ func (s modelStore) compact(revision int64) { s.Compact(revision) }
 func (s modelStore) interrupt(*rapid.T)     { s.Interrupt() }
 func (s modelStore) hold()                  { s.Hold() }
 func (s modelStore) release()               { s.Release() }
+func (s modelStore) settle()                { synctest.Wait() }
+func (s modelStore) quiet() time.Duration   { return time.Second } // of the bubble's clock
 
 // TestWatchersSeeExactlyTheirEvents_AP01_AP02_AP11 lets random writes, watches, compactions and failures of the store
 // happen in any order, and compares what each watcher saw with what a replay of the writes says.
@@ -106,6 +110,9 @@ func (s *memberStore) compact(revision int64) {
 
 func (s *memberStore) hold()    {}
 func (s *memberStore) release() {}
+func (s *memberStore) settle()  { synctest.Wait() }
+
+func (s *memberStore) quiet() time.Duration { return time.Second } // of the bubble's clock
 
 func (s *memberStore) Revision(ctx context.Context) (int64, error) {
 	return s.current.Load().Revision(ctx)
@@ -174,7 +181,7 @@ func propertyRun(t *rapid.T, s store) {
 		"initial":   w.watchInitial,
 		"drain":     w.drainOne,
 		"list":      w.list,
-		"settle":    func(*rapid.T) { synctest.Wait() },
+		"settle":    func(*rapid.T) { w.store.settle() },
 		"interrupt": w.store.interrupt,
 		"hold":      func(*rapid.T) { w.store.hold() },
 		"release":   func(*rapid.T) { w.store.release() },
@@ -182,7 +189,7 @@ func propertyRun(t *rapid.T, s store) {
 	})
 	w.store.release()
 	for _, f := range w.followers {
-		w.drain(t, f)
+		w.finish(t, f)
 		if !f.ended {
 			require.Equal(t, w.expected(f, w.revision), f.got, "watch of %q after %d", f.label, f.after)
 		}
@@ -284,10 +291,20 @@ func (w *world) drainOne(t *rapid.T) {
 	w.drain(t, rapid.SampledFrom(w.followers).Draw(t, "watcher"))
 }
 
+// finish takes all that the watcher has to say.
+func (w *world) finish(t *rapid.T, f *follower) {
+	for range 5000 {
+		if w.drain(t, f); f.ended || f.Revision() >= w.revision {
+			return
+		}
+	}
+	require.Fail(t, "watcher does not get there", "at %d of %d", f.Revision(), w.revision)
+}
+
 // drain takes what the watcher has to say by now, and checks it.
 func (w *world) drain(t *rapid.T, f *follower) {
 	for !f.ended {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), w.store.quiet())
 		events, err := f.Next(ctx)
 		cancel()
 		for _, e := range events {
