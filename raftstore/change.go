@@ -50,8 +50,10 @@ func (m *Member) change(ctx context.Context, c change) error {
 // makeChange makes a change on the leader. ErrNotLeader means that it was not made here, and that the
 // next leader is to be asked.
 func (m *Member) makeChange(ctx context.Context, c change) error {
-	m.changes.Lock()
-	defer m.changes.Unlock()
+	if err := m.changes.take(ctx); err != nil {
+		return fmt.Errorf("wait for another change: %w", err)
+	}
+	defer m.changes.pass()
 	if _, err := m.readIndex.get(ctx); err != nil { // leads, and has all changes of earlier leaders
 		return err
 	}

@@ -27,7 +27,7 @@ type Member struct {
 	lessor    *lessor
 	retention retention
 	counters  counters
-	changes   sync.Mutex     // held by who makes a change of membership; comes before all other locks
+	changes   turn           // held by who makes a change of membership; comes before all other locks
 	removed   chan struct{}  // closed when this member has learned that it is none any more
 	closed    chan struct{}  // closed by Close
 	group     sync.WaitGroup // goroutines of startGroup

@@ -80,8 +80,11 @@ func (s *server) membership(ctx context.Context, body []byte) error {
 	if m.raft.State() != raft.Leader {
 		return ErrNotLeader
 	}
-	m.changes.Lock() // no change of this leader's is under way, and readIndex sees to those of earlier ones
-	defer m.changes.Unlock()
+	// No change of this leader's is under way; readIndex sees to those of earlier ones.
+	if err := m.changes.take(ctx); err != nil {
+		return err
+	}
+	defer m.changes.pass()
 	if _, err := m.readIndex.get(ctx); err != nil {
 		return err
 	}
