@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"log/slog"
+	"net"
 	"testing"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"kontiki/apiserver/storage/etcd"
 	"kontiki/apiserver/storage/kvtest"
 	"kontiki/internal/etcdtest"
+	"kontiki/internal/pki"
 	"kontiki/raftstore"
+	"kontiki/raftstore/etcdapi"
 )
 
 // openStore opens a store over an etcd of its own.
@@ -33,11 +36,29 @@ func openMember(t *testing.T) *raftstore.Member {
 	return m
 }
 
+// openServed opens a store over the etcd API of a member, with TLS on both sides.
+func openServed(t *testing.T) *etcd.Store {
+	p, err := pki.Open(t.TempDir(), pki.Options{})
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := etcdapi.New(openMember(t), etcdapi.Config{TLS: p.StoreServing(), Log: slog.New(slog.DiscardHandler)})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, <-served)
+	})
+	return openURL(t, etcd.Config{Endpoints: []string{"https://" + listener.Addr().String()}, TLS: p.StoreClient()})
+}
+
 func TestConformance(t *testing.T) {
 	t.Run("member", func(t *testing.T) { kvtest.Run(t, openMember(t)) })
 	t.Run("etcd", func(t *testing.T) { kvtest.Run(t, openStore(t)) })
+	t.Run("member through its etcd API", func(t *testing.T) { kvtest.Run(t, openServed(t)) })
 }
 
 func TestSameAnswers(t *testing.T) {
-	kvtest.Same(t, openMember(t), openStore(t))
+	t.Run("etcd", func(t *testing.T) { kvtest.Same(t, openMember(t), openStore(t)) })
+	t.Run("member through its etcd API", func(t *testing.T) { kvtest.Same(t, openMember(t), openServed(t)) })
 }
