@@ -120,10 +120,7 @@ func (e *endpointMirror) settle(ctx context.Context, slice, want *discoveryv1.En
 	client := e.client.DiscoveryV1().EndpointSlices(slice.Namespace)
 	if want == nil {
 		err := client.Delete(ctx, slice.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(slice.UID))})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
+		return ignoreNotFound(err)
 	}
 	if equality.Semantic.DeepEqual(slice.Endpoints, want.Endpoints) && equality.Semantic.DeepEqual(slice.Ports, want.Ports) &&
 		equality.Semantic.DeepEqual(slice.Labels, want.Labels) && equality.Semantic.DeepEqual(slice.OwnerReferences, want.OwnerReferences) {

@@ -80,10 +80,7 @@ func (e *endpoints) deleteOurs(ctx context.Context, current *corev1.Endpoints) e
 		return nil
 	}
 	err := e.client.CoreV1().Endpoints(current.Namespace).Delete(ctx, current.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(current.UID))})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreNotFound(err)
 }
 
 func (e *endpoints) write(ctx context.Context, current, want *corev1.Endpoints) error {

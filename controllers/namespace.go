@@ -140,10 +140,7 @@ func (n *namespace) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	update := ns.DeepCopy()
 	update.Spec.Finalizers = slices.DeleteFunc(update.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	_, err := n.client.CoreV1().Namespaces().Finalize(ctx, update, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreNotFound(err)
 }
 
 func (n *namespace) report(ctx context.Context, ns *corev1.Namespace, left *leftovers) error {
@@ -153,8 +150,5 @@ func (n *namespace) report(ctx context.Context, ns *corev1.Namespace, left *left
 		return nil
 	}
 	_, err := n.client.CoreV1().Namespaces().UpdateStatus(ctx, update, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreNotFound(err)
 }
