@@ -72,12 +72,6 @@ func (b *Backend) Close() {
 	b.feed.Close()
 }
 
-// WaitReady returns once the store has answered and the feed follows it.
-func (b *Backend) WaitReady(ctx context.Context) error { return b.feed.Wait(ctx, 0) }
-
-// Revision is the store revision that the caches have reached.
-func (b *Backend) Revision() int64 { return b.feed.Revision() }
-
 // Store returns the storage of a row. It costs nothing until it is used: the row's cache loads with
 // the first read.
 //

@@ -51,9 +51,13 @@ type ExpiredListError struct {
 // Error tells what the client can do.
 func (e *ExpiredListError) Error() string {
 	if e.Continue == "" {
-		return fmt.Sprintf("The resourceVersion for the provided list is too old: %d is compacted (oldest %d, newest %d).", e.Requested, e.Compacted, e.Current)
+		return fmt.Sprintf("The resourceVersion for the provided list is too old: %d is compacted (oldest %d, newest %d).",
+			e.Requested, e.Compacted, e.Current)
 	}
-	return "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+	return "The provided continue parameter is too old to display a consistent list result. " +
+		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve " +
+		"the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were " +
+		"created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
 }
 
 // OptionError is a resourceVersion, resourceVersionMatch or limit that means nothing (400).

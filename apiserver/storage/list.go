@@ -58,13 +58,13 @@ func planList(o ListOptions) (listPlan, error) {
 		return planContinue(o, revision)
 	case o.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
 		if revision == 0 {
-			return listPlan{}, &OptionError{Option: "resourceVersionMatch", Value: string(o.ResourceVersionMatch), Reason: "needs a resourceVersion other than 0"}
+			return listPlan{}, o.badMatch("needs a resourceVersion other than 0")
 		}
 		return listPlan{mode: exactly, revision: revision}, nil
 	case o.ResourceVersionMatch != "" && o.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan:
-		return listPlan{}, &OptionError{Option: "resourceVersionMatch", Value: string(o.ResourceVersionMatch), Reason: "must be Exact or NotOlderThan"}
+		return listPlan{}, o.badMatch("must be Exact or NotOlderThan")
 	case o.ResourceVersion == "" && o.ResourceVersionMatch != "":
-		return listPlan{}, &OptionError{Option: "resourceVersionMatch", Value: string(o.ResourceVersionMatch), Reason: "needs a resourceVersion"}
+		return listPlan{}, o.badMatch("needs a resourceVersion")
 	case o.ResourceVersion == "":
 		return listPlan{mode: mostRecent}, nil
 	case revision == 0:
@@ -75,12 +75,19 @@ func planList(o ListOptions) (listPlan, error) {
 	return listPlan{mode: notOlderThan, revision: revision}, nil
 }
 
+func (o ListOptions) badMatch(reason string) error {
+	return &OptionError{Option: "resourceVersionMatch", Value: string(o.ResourceVersionMatch), Reason: reason}
+}
+
 func planContinue(o ListOptions, revision int64) (listPlan, error) {
 	if o.ResourceVersionMatch != "" {
-		return listPlan{}, &OptionError{Option: "resourceVersionMatch", Value: string(o.ResourceVersionMatch), Reason: "is forbidden with continue"}
+		return listPlan{}, o.badMatch("is forbidden with continue")
 	}
 	if revision != 0 { // clients send 0 with every page; it means nothing then
-		return listPlan{}, &OptionError{Option: "resourceVersion", Value: o.ResourceVersion, Reason: "specifying resource version is not allowed when using continue"}
+		return listPlan{}, &OptionError{
+			Option: "resourceVersion", Value: o.ResourceVersion,
+			Reason: "specifying resource version is not allowed when using continue",
+		}
 	}
 	token, err := parseContinue(o.Continue)
 	if err != nil {
@@ -114,9 +121,7 @@ func (s *Store) newestSnapshot(ctx context.Context, start, end string) (*watch.S
 		return nil, err
 	}
 	err = s.await(ctx, revision)
-	var behind *FutureRevisionError
-	if errors.As(err, &behind) {
-		s.config.Log.WarnContext(ctx, "watch cache is behind the store", "resource", s.row.Resource, "want", revision, "have", behind.Current)
+	if s.cacheIsBehind(ctx, err) {
 		return s.cache.SnapshotAt(ctx, revision, start, end)
 	}
 	if err != nil {

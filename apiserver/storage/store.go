@@ -76,21 +76,26 @@ func (s *Store) readNewest(ctx context.Context, key string) (*watch.Object, erro
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", key, err)
 	}
-	if err := s.await(ctx, revision); err != nil {
-		return s.fallBack(ctx, err, func() (*watch.Object, error) { return s.readAt(ctx, key, revision) })
+	err = s.await(ctx, revision)
+	if s.cacheIsBehind(ctx, err) {
+		return s.readAt(ctx, key, revision)
+	}
+	if err != nil {
+		return nil, err
 	}
 	object, _, err := s.cache.Get(ctx, key)
 	return object, err
 }
 
-// fallBack reads from the store when the cache was too slow, and passes on any other reason.
-func (s *Store) fallBack(ctx context.Context, why error, read func() (*watch.Object, error)) (*watch.Object, error) {
+// cacheIsBehind says whether await failed only because the cache is too slow. Then the store can be read instead.
+func (s *Store) cacheIsBehind(ctx context.Context, awaited error) bool {
 	var behind *FutureRevisionError
-	if !errors.As(why, &behind) {
-		return nil, why
+	if !errors.As(awaited, &behind) {
+		return false
 	}
-	s.config.Log.WarnContext(ctx, "watch cache is behind the store", "resource", s.row.Resource, "want", behind.Requested, "have", behind.Current)
-	return read()
+	s.config.Log.WarnContext(ctx, "watch cache is behind the store",
+		"resource", s.row.Resource, "want", behind.Requested, "have", behind.Current)
+	return true
 }
 
 // readAt reads the state of the past, from the store.
