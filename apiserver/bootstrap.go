@@ -36,7 +36,7 @@ func (s *Server) keepBootstrapObjects(ctx context.Context) {
 				wait = bootstrapRetry
 			}
 			if ctx.Err() == nil {
-				s.log.Warn("bootstrap objects could not be written", "error", err)
+				s.log.Warn("bootstrap objects could not be written", "err", err)
 			}
 		} else {
 			s.booted.Store(true)

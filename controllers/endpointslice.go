@@ -77,7 +77,7 @@ func watchPodsOfServices(c *controller, pods cache.SharedIndexInformer, services
 	wake := func(before, after any) {
 		keys, err := endpointsliceutil.GetServicesToUpdate(services, endpointsliceutil.GetPodUpdateProjectionKey(before, after))
 		if err != nil {
-			c.log.Warn("services of a pod", "error", err)
+			c.log.Warn("services of a pod", "err", err)
 		}
 		for key := range keys {
 			if namespace, name, err := cache.SplitMetaNamespaceKey(key); err == nil {

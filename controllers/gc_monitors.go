@@ -80,7 +80,7 @@ func (m *monitors) run(ctx context.Context) {
 	for {
 		wait := discoveryPeriod
 		if err := m.refresh(ctx, &informers); err != nil {
-			m.log.Warn("discovery for garbage collection", "error", err)
+			m.log.Warn("discovery for garbage collection", "err", err)
 			if !m.discovered() {
 				wait = discoveryRetry
 			}

@@ -111,7 +111,7 @@ func (c *controller) logFailure(req Request, err error) {
 		c.log.Debug("reconcile again", "object", req.String(), "reason", err)
 		return
 	}
-	c.log.Warn("reconcile failed", "object", req.String(), "error", err, "retries", c.queue.NumRequeues(req))
+	c.log.Warn("reconcile failed", "object", req.String(), "err", err, "retries", c.queue.NumRequeues(req))
 }
 
 func (c *controller) enqueue(reqs ...Request) {

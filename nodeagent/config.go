@@ -46,7 +46,7 @@ type Config struct {
 	// Log files are rotated at LogMaxBytes (default 10 MiB), LogMaxFiles are kept (default 5).
 	LogMaxBytes int64
 	LogMaxFiles int
-	Log         *slog.Logger // default slog.Default()
+	Log         *slog.Logger // nil discards
 }
 
 // Version is the Kubernetes version whose kubelet this agent is compatible with.
@@ -76,7 +76,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.LogMaxBytes, 10<<20)
 	setDefault(&c.LogMaxFiles, 5)
 	if c.Log == nil {
-		c.Log = slog.Default()
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c, os.MkdirAll(c.DataDir, 0o755)
 }

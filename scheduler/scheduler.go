@@ -205,7 +205,7 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) {
 		s.queue.remove(pod.UID)
 		return
 	}
-	s.log.Warn("binding failed", "pod", pod.Namespace+"/"+pod.Name, "node", node, "error", err)
+	s.log.Warn("binding failed", "pod", pod.Namespace+"/"+pod.Name, "node", node, "err", err)
 	s.recorder.Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "binding rejected: %v", err)
 	s.queue.retry(pod.UID)
 	s.queue.wake() // its place is free again

@@ -44,7 +44,7 @@ func (s *scheduler) explain(ctx context.Context, pod *corev1.Pod, why *unschedul
 	message := why.String()
 	s.recorder.Event(pod, corev1.EventTypeWarning, "FailedScheduling", message)
 	if err := s.setUnscheduled(ctx, pod, message); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		s.log.Warn("writing PodScheduled failed", "pod", pod.Namespace+"/"+pod.Name, "error", err)
+		s.log.Warn("writing PodScheduled failed", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
 }
 

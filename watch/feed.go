@@ -106,7 +106,7 @@ func (f *Feed) run(ctx context.Context) {
 		}
 		if err.Error() != told || f.Revision() != revision {
 			told = err.Error()
-			f.config.Log.Warn("watch feed interrupted", "revision", f.Revision(), "error", err)
+			f.config.Log.Warn("watch feed interrupted", "revision", f.Revision(), "err", err)
 		}
 		select {
 		case <-time.After(f.config.RetryPeriod):

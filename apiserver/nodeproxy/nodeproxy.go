@@ -18,7 +18,7 @@ import (
 type Config struct {
 	// TLS has the client certificate that agents know the API server by, and the CA of the agents.
 	TLS *tls.Config
-	Log *slog.Logger // default slog.Default()
+	Log *slog.Logger // nil discards
 }
 
 // Proxy connects clients with node agents and pods. It is safe for concurrent use.
@@ -34,7 +34,7 @@ const dialTimeout = 30 * time.Second
 // New returns a proxy.
 func New(cfg Config) *Proxy {
 	if cfg.Log == nil {
-		cfg.Log = slog.Default()
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	transport := func(config *tls.Config) *http.Transport {

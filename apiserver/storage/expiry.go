@@ -56,7 +56,7 @@ func (s *Store) expireDue(ctx context.Context, known map[string]deadline) map[st
 		if now.Before(d.due) {
 			next[o.Key] = d
 		} else if err := s.expireOne(ctx, o); err != nil {
-			s.config.Log.WarnContext(ctx, "expired object not deleted", "key", o.Key, "error", err)
+			s.config.Log.WarnContext(ctx, "expired object not deleted", "key", o.Key, "err", err)
 		}
 		return ctx.Err() == nil
 	})

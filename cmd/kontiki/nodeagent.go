@@ -145,7 +145,7 @@ func (h *agentHost) importBuiltImages(r *runtime.Runtime) {
 	archives, _ := filepath.Glob(filepath.Join(beside("images"), "*.tar"))
 	for _, path := range archives {
 		if _, err := r.Images().Import(h.ctx, path); err != nil {
-			h.log.Warn("image could not be imported", "path", path, "error", err)
+			h.log.Warn("image could not be imported", "path", path, "err", err)
 		}
 	}
 }

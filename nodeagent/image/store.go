@@ -19,7 +19,7 @@ type Config struct {
 	Dir       string       // images and layers; made when missing
 	HostsFile string       // registry mirrors (see hosts.go); may be empty or absent
 	Limits    Limits       // bounds of one layer; zero fields take the defaults
-	Log       *slog.Logger // nil is silence
+	Log       *slog.Logger // nil discards
 }
 
 // Limits bound one unpacked layer, so that an image cannot fill the node by surprise.

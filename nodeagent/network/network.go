@@ -24,7 +24,7 @@ type Config struct {
 	BinDir   string       // CNI plugin programs
 	StateDir string       // address leases and libcni's cache
 	Bridge   string       // of the default configuration; kontiki0 when empty
-	Log      *slog.Logger // nil is silence
+	Log      *slog.Logger // nil discards
 }
 
 // Network attaches pods to the node's pod network. Its methods may be called concurrently.

@@ -25,7 +25,7 @@ type Config struct {
 	PodCIDR    string       // the node's pod range, until UpdateRuntimeConfig tells another; may be empty
 	HostsFile  string       // registry mirrors (package image); may be empty
 	StreamAddr string       // of exec, attach and port-forward; 127.0.0.1:0 when empty
-	Log        *slog.Logger // nil is silence
+	Log        *slog.Logger // nil discards
 }
 
 // withDefaults fills empty fields, makes paths absolute and checks the programs.

@@ -20,8 +20,7 @@ type Config struct {
 	PodCIDR string
 	// StateFile keeps sandboxes and containers across restarts of the process. Empty: in memory only.
 	StateFile string
-	// Log defaults to slog.Default().
-	Log *slog.Logger
+	Log *slog.Logger // nil discards
 }
 
 // Runtime implements the RuntimeService and the ImageService of CRI v1. It is safe for concurrent use.
@@ -50,7 +49,7 @@ func New(cfg Config) (*Runtime, error) {
 		cfg.PodCIDR = "10.244.0.0/24"
 	}
 	if cfg.Log == nil {
-		cfg.Log = slog.Default()
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cidr, err := netip.ParsePrefix(cfg.PodCIDR)
 	if err != nil {
