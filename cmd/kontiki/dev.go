@@ -46,7 +46,7 @@ func runDev(ctx context.Context, o *options, keepPods bool) error {
 	began := time.Now()
 	n, err := startNode(ctx, o, log)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err, log)
 	}
 	fmt.Printf("Kontiki %s: node %s at https://%s:%d is up after %d ms; data in %s\n", version, o.node.name, o.node.ip,
 		o.api.httpsPort, time.Since(began).Milliseconds(), o.dataDir)

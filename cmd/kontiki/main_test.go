@@ -141,6 +141,22 @@ func TestDev(t *testing.T) {
 	require.Zero(t, d.stop(syscall.SIGINT), d.logged())
 }
 
+// Who interrupts a start gets a clean stop, as later.
+func TestStopDuringTheStart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	cmd := program("dev", "--data-dir", dir, "--bind-address", "127.0.0.1", "--https-port", freePort(t),
+		"--agent-port", freePort(t), "--client-port", "0", "--node-name", "n1", "--node-runtime", "simulated")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "store"))
+		return err == nil
+	}, 20*time.Second, time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait(), log.String())
+}
+
 func TestDamagedKeysEndTheStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	d := startDev(t, dir, freePort(t), freePort(t), "0")

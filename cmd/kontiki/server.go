@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -49,10 +50,19 @@ func runServer(ctx context.Context, o *options) error {
 	began := time.Now()
 	n, err := startNode(ctx, o, log)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err, log)
 	}
 	log.Info("ready", "after", time.Since(began).Round(time.Millisecond), "version", version)
 	return serve(ctx, n.process, log)
+}
+
+// unlessStopped drops the error of a start that was given up because ctx ended: that is a clean stop, too.
+func unlessStopped(ctx context.Context, err error, log *slog.Logger) error {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	log.Info("stopped before the node was up")
+	return nil
 }
 
 // serve lets a started process run until ctx ends or a part of it fails, and stops it. It returns the failure that
