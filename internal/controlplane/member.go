@@ -6,24 +6,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
 )
 
+// idPattern is the form of the names that memberID chooses.
+var idPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
 // memberID is this store's name in the raft cluster: chosen once, kept beside the store, the same
-// whatever the machine is called later.
+// whatever the machine is called later. Under any other name the store would wait for ever for the
+// members that its log knows.
 func memberID(dir string) (string, error) {
 	path := filepath.Join(dir, "member-id")
 	data, err := os.ReadFile(path)
 	if err == nil {
-		if id := strings.TrimSpace(string(data)); id != "" {
+		if id := strings.TrimSpace(string(data)); idPattern.MatchString(id) {
 			return id, nil
 		}
-		return "", fmt.Errorf("store: %s is empty: it must name this raft member", path)
+		return "", fmt.Errorf("store: %s is damaged: it must name this raft member by eight hexadecimal digits", path)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("store: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "mvcc.db")); err == nil {
+		return "", fmt.Errorf("store: %s is missing beside the store: it must name this raft member", path)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("store: %w", err)
