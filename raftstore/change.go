@@ -135,7 +135,7 @@ func (m *Member) caughtUp(ctx context.Context, s raft.Server) error {
 	st, err := m.forwarder.status(ctx, string(s.Address))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrLearnerNotReady, err)
+		return fmt.Errorf("%w: %v", ErrLearnerNotReady, err) // not wrapped: that it cannot be reached is no reason to look for another leader
 	case st.NodeID != string(s.ID):
 		return fmt.Errorf("%w: at %s is %s", ErrLearnerNotReady, s.Address, st.NodeID)
 	case st.Term != term || st.Store.Applied+catchUpEntries < commit:
