@@ -27,6 +27,14 @@ var (
 	ErrNoSpace = errors.New("raftstore: database space exceeded")
 )
 
+// What can be wrong with snapshots and recovery. Nothing was changed.
+var (
+	// ErrSnapshotDamaged: the checksum of a snapshot is not that of its bytes.
+	ErrSnapshotDamaged = errors.New("raftstore: snapshot is damaged")
+	// ErrQuorumReachable: RecoverQuorum is not for a cluster that can help itself.
+	ErrQuorumReachable = errors.New("raftstore: a majority of the members can be reached")
+)
+
 // What can be wrong with a change of membership. Nothing was changed.
 var (
 	// ErrMemberNotFound: there is no member of this id.

@@ -53,7 +53,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) { return snapshot(*f), nil }
 
 // Restore implements raft.FSM: a leader sent its snapshot.
 func (f *fsm) Restore(r io.ReadCloser) error {
-	return errors.Join(f.store.Restore(r), r.Close())
+	return errors.Join(f.store.Restore(newUnsealed(r)), r.Close())
 }
 
 type snapshot fsm
@@ -62,7 +62,7 @@ type snapshot fsm
 // index first. Raft truncates its log after this, and with NoSnapshotRestoreOnStart counts on the
 // store to have at least what the snapshot has.
 func (s snapshot) Persist(sink raft.SnapshotSink) error {
-	if err := s.store.WriteSnapshot(sink); err != nil {
+	if err := writeSealed(sink, s.store.WriteSnapshot); err != nil {
 		return errors.Join(err, sink.Cancel())
 	}
 	return sink.Close()

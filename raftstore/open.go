@@ -31,20 +31,8 @@ func Open(cfg Config) (*Member, error) {
 	return m, nil
 }
 
-func (m *Member) open() (err error) {
-	if err := os.MkdirAll(m.cfg.Dir, 0o700); err != nil {
-		return err
-	}
-	if m.log, err = openLog(m.cfg.Dir); err != nil {
-		return err
-	}
-	if m.store, err = mvcc.Open(filepath.Join(m.cfg.Dir, storeFile), m.cfg.Store); err != nil {
-		return err
-	}
-	if err := removePartialSnapshots(m.cfg.Dir); err != nil {
-		return err
-	}
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(m.cfg.Dir, keptSnapshots, raftLogger(m.cfg.Log))
+func (m *Member) open() error {
+	snapshots, err := m.openFiles()
 	if err != nil {
 		return err
 	}
@@ -52,6 +40,22 @@ func (m *Member) open() (err error) {
 		return err
 	}
 	return m.startRaft(snapshots)
+}
+
+func (m *Member) openFiles() (_ raft.SnapshotStore, err error) {
+	if err := os.MkdirAll(m.cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if m.log, err = openLog(m.cfg.Dir); err != nil {
+		return nil, err
+	}
+	if m.store, err = mvcc.Open(filepath.Join(m.cfg.Dir, storeFile), m.cfg.Store); err != nil {
+		return nil, err
+	}
+	if err := removePartialSnapshots(m.cfg.Dir); err != nil {
+		return nil, err
+	}
+	return raft.NewFileSnapshotStoreWithLogger(m.cfg.Dir, keptSnapshots, raftLogger(m.cfg.Log))
 }
 
 func (m *Member) startRaft(snapshots raft.SnapshotStore) error {

@@ -31,7 +31,7 @@ func restoreIfBehind(store *mvcc.Store, snapshots raft.SnapshotStore) error {
 		return fmt.Errorf("open snapshot %s: %w", list[0].ID, err)
 	}
 	defer content.Close()
-	return store.Restore(content)
+	return store.Restore(newUnsealed(content))
 }
 
 // removePartialSnapshots deletes what a crash has left of snapshots that were being written. Raft's

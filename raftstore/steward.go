@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -38,6 +39,7 @@ func (m *Member) watchOver(ctx context.Context) {
 		answers := m.askAll(ctx, m.servers())
 		m.reportDead(silent, answers)
 		m.promoteLearners(ctx, answers)
+		m.tidyNotes(ctx)
 	}
 }
 
@@ -75,6 +77,24 @@ func (m *Member) promoteLearners(ctx context.Context, answers []MemberStatus) {
 		cancel()
 		if err != nil {
 			m.cfg.Log.Debug("learner not promoted yet", "id", a.ID, "err", err)
+		}
+	}
+}
+
+// tidyNotes removes the notes of members that are gone; RecoverQuorum, for one, leaves some.
+func (m *Member) tidyNotes(ctx context.Context) {
+	if m.changes.take(ctx) != nil {
+		return
+	}
+	defer m.changes.pass()
+	servers := m.servers()
+	for _, n := range m.store.Notes("") {
+		id := n.Name[strings.LastIndex(n.Name, "/")+1:]
+		if _, ok := serverByID(servers, id); ok {
+			continue
+		}
+		if err := m.note(ctx, n.Name, nil); err != nil {
+			return // another leader, or this one later
 		}
 	}
 }
