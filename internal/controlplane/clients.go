@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"kontiki/raftstore/etcdapi"
 )
@@ -55,4 +56,20 @@ func (c *ControlPlane) StoreClientURL() (string, error) {
 		return fmt.Sprintf("https://127.0.0.1:%d", address.Port), nil
 	}
 	return "https://" + address.String(), nil
+}
+
+// clientURLs is where other machines reach the store's etcd API; this one alone if it has no address for them.
+func (c *ControlPlane) clientURLs() []string {
+	if c.config.ClientListener == nil {
+		return nil
+	}
+	if c.config.AdvertiseAddress.IsValid() {
+		port := c.config.ClientListener.Addr().(*net.TCPAddr).Port
+		return []string{"https://" + netip.AddrPortFrom(c.config.AdvertiseAddress, uint16(port)).String()}
+	}
+	url, err := c.StoreClientURL()
+	if err != nil {
+		return nil
+	}
+	return []string{url}
 }

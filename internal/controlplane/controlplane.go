@@ -36,7 +36,7 @@ type Config struct {
 	AdvertiseAddress netip.Addr
 	// ServiceCIDR and ClusterCIDR are the ranges of cluster IPs and of pods; zero values as in registry.Options.
 	ServiceCIDR, ClusterCIDR netip.Prefix
-	// HistoryRetention is how long revisions can be read and watched from; 0 means an hour.
+	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
 	// Log is slog.Default() by default.
 	Log *slog.Logger
@@ -61,9 +61,6 @@ func Open(config Config) (*ControlPlane, error) {
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}
-	if config.HistoryRetention == 0 {
-		config.HistoryRetention = time.Hour
-	}
 	c := &ControlPlane{config: config, failed: make(chan error, 1)}
 	if err := c.openStore(); err != nil {
 		c.closeListeners()
@@ -81,9 +78,6 @@ func Open(config Config) (*ControlPlane, error) {
 			c.fail(fmt.Errorf("API server: %w", err))
 		}
 	})
-	if c.store != nil {
-		c.running.Go(func() { c.keepHistory(ctx) })
-	}
 	return c, nil
 }
 
@@ -95,7 +89,12 @@ func (c *ControlPlane) openStore() error {
 	if err != nil {
 		return err
 	}
-	c.store, err = raftstore.Open(raftstore.Config{Dir: c.config.Dir, NodeID: id, Bootstrap: true, Log: c.config.Log.With("component", "store")})
+	c.store, err = raftstore.Open(raftstore.Config{
+		Dir: c.config.Dir, NodeID: id, Bootstrap: true,
+		ClientURLs:       c.clientURLs(),
+		HistoryRetention: c.config.HistoryRetention,
+		Log:              c.config.Log.With("component", "store"),
+	})
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}

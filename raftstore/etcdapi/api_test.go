@@ -183,3 +183,37 @@ func TestUnknownCompareIsRefused(t *testing.T) {
 		require.Equal(t, codes.InvalidArgument, status.Code(err))
 	}
 }
+
+// TestNoSpaceAlarm: a store that is larger than its quota takes no puts, says why, and takes them again
+// when it was made smaller and the alarm was ended, as an operator of etcd does it.
+func TestNoSpaceAlarm(t *testing.T) {
+	m := start(t, 1, Config{}, func(c *raftstore.Config) { c.QuotaBytes = 4 << 20 })[0]
+	ctx := within(t, time.Minute)
+	c := m.client(t)
+	value := strings.Repeat("v", 100_000)
+	require.Eventually(t, func() bool {
+		_, err := c.Put(ctx, "k", value)
+		if err != nil {
+			require.ErrorIs(t, err, rpctypes.ErrNoSpace)
+		}
+		return err != nil
+	}, time.Minute, time.Millisecond)
+	st, err := c.Status(ctx, m.endpoint)
+	require.NoError(t, err)
+	require.Len(t, st.Errors, 1)
+	alarms, err := c.AlarmList(ctx)
+	require.NoError(t, err)
+	require.Len(t, alarms.Alarms, 1)
+	require.Equal(t, pb.AlarmType_NOSPACE, alarms.Alarms[0].Alarm)
+	require.Equal(t, st.Header.MemberId, alarms.Alarms[0].MemberID)
+
+	_, err = c.Compact(ctx, st.Header.Revision, clientv3.WithCompactPhysical())
+	require.NoError(t, err)
+	_, err = c.Defragment(ctx, m.endpoint)
+	require.NoError(t, err)
+	ended, err := c.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	require.NoError(t, err)
+	require.Len(t, ended.Alarms, 1)
+	_, err = c.Put(ctx, "k", "small")
+	require.NoError(t, err)
+}

@@ -3,10 +3,13 @@ package etcdapi
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
@@ -39,27 +42,60 @@ func TestEveryMemberServes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, [][]byte{[]byte(key)}, ttl.Keys)
 	}
-	list, err := clients[0].MemberList(ctx)
-	require.NoError(t, err)
-	require.Len(t, list.Members, 3)
+	list := memberList(t, clients[0])
 	leader := map[uint64]int{}
 	for i, c := range clients {
 		st, err := c.Status(ctx, members[i].endpoint)
 		require.NoError(t, err)
 		require.Equal(t, list.Header.ClusterId, st.Header.ClusterId)
-		require.Equal(t, members[i].ID(), nameOf(list, st.Header.MemberId))
+		require.Equal(t, "name-"+members[i].ID(), list.Members[slices.IndexFunc(list.Members, func(m *pb.Member) bool { return m.ID == st.Header.MemberId })].Name)
 		leader[st.Leader]++
 	}
 	require.Len(t, leader, 1, "all agree who leads")
 }
 
-func nameOf(list *clientv3.MemberListResponse, id uint64) string {
+// memberList returns the members once all that run have introduced themselves.
+func memberList(t *testing.T, c *clientv3.Client) *clientv3.MemberListResponse {
+	var list *clientv3.MemberListResponse
+	require.Eventually(t, func() bool {
+		var err error
+		list, err = c.MemberList(t.Context())
+		require.NoError(t, err)
+		return !slices.ContainsFunc(list.Members, func(m *pb.Member) bool { return m.Name == "" })
+	}, 20*time.Second, 10*time.Millisecond)
+	return list
+}
+
+func TestMembershipThroughTheAPI(t *testing.T) {
+	members := start(t, 3, Config{})
+	ctx := within(t, time.Minute)
+	c := members[0].client(t)
+	list := memberList(t, c)
+	require.Len(t, list.Members, 3)
 	for _, m := range list.Members {
-		if m.ID == id {
-			return m.Name
-		}
+		require.Equal(t, "https://"+strings.TrimPrefix(m.Name, "name-")+".example:2379", m.ClientURLs[0])
+		require.False(t, m.IsLearner)
 	}
-	return ""
+	added, err := c.MemberAddAsLearner(ctx, []string{"https://m9:2380"})
+	require.NoError(t, err)
+	require.True(t, added.Member.IsLearner)
+	require.Empty(t, added.Member.Name, "it has not started")
+	require.Len(t, added.Members, 4)
+	_, err = c.MemberAdd(ctx, []string{"https://m9:2380"})
+	require.ErrorIs(t, err, rpctypes.ErrPeerURLExist)
+	_, err = c.MemberAdd(ctx, []string{"https://m9:2380", "https://m9:2381"})
+	require.ErrorIs(t, err, rpctypes.ErrMemberBadURLs)
+	_, err = c.MemberPromote(ctx, added.Member.ID)
+	require.ErrorIs(t, err, rpctypes.ErrMemberLearnerNotReady)
+	_, err = c.MemberPromote(ctx, list.Members[0].ID)
+	require.ErrorIs(t, err, rpctypes.ErrMemberNotLearner)
+	_, err = c.MemberUpdate(ctx, added.Member.ID, []string{"https://m8:2380"})
+	require.NoError(t, err)
+	_, err = c.MemberRemove(ctx, 12345)
+	require.ErrorIs(t, err, rpctypes.ErrMemberNotFound)
+	removed, err := c.MemberRemove(ctx, added.Member.ID)
+	require.NoError(t, err)
+	require.Len(t, removed.Members, 3)
 }
 
 func TestMoveLeader(t *testing.T) {

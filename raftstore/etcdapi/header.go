@@ -15,11 +15,7 @@ type header struct {
 }
 
 func newHeader(member Member, cluster string) header {
-	h := header{clusterID: hashID("cluster " + cluster), member: member}
-	if status, err := member.Status(); err == nil {
-		h.memberID = memberID(status.NodeID)
-	}
-	return h
+	return header{clusterID: hashID("cluster " + cluster), memberID: memberID(member.ID()), member: member}
 }
 
 // memberID is etcd's kind of id for a member's name.

@@ -7,10 +7,6 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/api/v3/version"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"kontiki/raftstore"
 )
 
 // maintenanceServer looks into a member and after it. Downgrade is etcd's own affair and unimplemented.
@@ -29,14 +25,26 @@ func (s *maintenanceServer) Status(context.Context, *pb.StatusRequest) (*pb.Stat
 		Header: s.header.now(), Version: version.Version, RaftTerm: state.Term,
 		RaftIndex: state.CommitIndex, RaftAppliedIndex: state.Store.Applied,
 		DbSize: state.Store.FileBytes, DbSizeInUse: state.Store.InUseBytes,
-		DowngradeInfo: &pb.DowngradeInfo{},
+		DowngradeInfo: &pb.DowngradeInfo{}, IsLearner: s.isLearner(state.NodeID),
 	}
 	if state.Leader.ID == "" {
 		r.Errors = append(r.Errors, rpctypes.ErrNoLeader.Error())
 	} else {
 		r.Leader = memberID(state.Leader.ID)
 	}
+	for _, a := range s.alarms() {
+		r.Errors = append(r.Errors, a.String())
+	}
 	return r, nil
+}
+
+func (s *maintenanceServer) isLearner(id string) bool {
+	for _, m := range s.member.LocalMembers() {
+		if m.ID == id {
+			return m.Learner
+		}
+	}
+	return false
 }
 
 // Hash implements pb.MaintenanceServer.
@@ -76,36 +84,13 @@ func (s *maintenanceServer) Defragment(ctx context.Context, _ *pb.DefragmentRequ
 	return &pb.DefragmentResponse{Header: s.header.now()}, nil
 }
 
-// Alarm implements pb.MaintenanceServer. There is no alarm that could be raised yet (of a full disk, of
-// members that differ); they go here.
-func (s *maintenanceServer) Alarm(_ context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
-	if r.Action == pb.AlarmRequest_ACTIVATE {
-		return nil, status.Error(codes.Unimplemented, "kontiki: alarms cannot be raised by clients")
-	}
-	return &pb.AlarmResponse{Header: s.header.now()}, nil
-}
-
 // MoveLeader implements pb.MaintenanceServer. As in etcd, only the leader can be asked.
 func (s *maintenanceServer) MoveLeader(ctx context.Context, r *pb.MoveLeaderRequest) (*pb.MoveLeaderResponse, error) {
-	state, err := s.member.Status()
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	if state.Leader.ID != state.NodeID {
+	if s.member.Leader().ID != s.member.ID() {
 		return nil, rpctypes.ErrGRPCNotLeader
 	}
-	if err := s.member.MoveLeader(ctx, nodeID(state.Members, r.TargetID)); err != nil {
+	if err := s.member.MoveLeader(ctx, s.nodeID(r.TargetID)); err != nil {
 		return nil, toStatus(err)
 	}
 	return &pb.MoveLeaderResponse{Header: s.header.now()}, nil
-}
-
-// nodeID finds a member by etcd's kind of id; empty if there is none.
-func nodeID(members []raftstore.Peer, id uint64) string {
-	for _, p := range members {
-		if memberID(p.ID) == id {
-			return p.ID
-		}
-	}
-	return ""
 }

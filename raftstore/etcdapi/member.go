@@ -28,10 +28,21 @@ type Member interface {
 	LeaseKeys(ctx context.Context, id int64) ([][]byte, error)
 	Leases(ctx context.Context) ([]mvcc.Lease, error)
 
+	ID() string
+	Leader() raftstore.Peer
+	LocalMembers() []raftstore.MemberInfo
+	AddMember(ctx context.Context, id, address string) error
+	AddLearner(ctx context.Context, id, address string) error
+	PromoteMember(ctx context.Context, id string) error
+	RemoveMember(ctx context.Context, id string) error
+	UpdateMember(ctx context.Context, id, address string) error
+
+	Alarms() []raftstore.Alarm
+	ClearAlarm(ctx context.Context, a raftstore.Alarm) error
 	Status() (raftstore.Status, error)
 	Term() uint64
 	HasLeader() bool
-	MoveLeader(ctx context.Context, nodeID string) error
+	MoveLeader(ctx context.Context, id string) error
 	HashAt(revision int64) (mvcc.Hash, int64, error)
 	WriteSnapshot(w io.Writer) error
 	Defragment(ctx context.Context) error

@@ -14,8 +14,6 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-
-	"kontiki/raftstore"
 )
 
 // Config says how a member is served.
@@ -25,9 +23,6 @@ type Config struct {
 	TLS *tls.Config
 	// ClusterName is the same on all members of a cluster and different on others; its hash is the cluster id.
 	ClusterName string
-	// ClientURLs says where a member's clients connect. By default, at the host of its peer address
-	// and the port of this server's listener.
-	ClientURLs func(raftstore.Peer) []string
 	// MaxRequestBytes bounds a request; 1.5 MiB by default, as in etcd.
 	MaxRequestBytes int
 	// ProgressInterval is how often a watch that asks for it hears how far it has come when nothing
@@ -102,29 +97,10 @@ func (s *Server) register() {
 
 // Serve accepts connections until Close. It owns the listener.
 func (s *Server) Serve(l net.Listener) error {
-	if s.config.ClientURLs == nil {
-		s.config.ClientURLs = s.clientURLs(l.Addr())
-	}
 	if err := s.grpc.Serve(l); err != nil {
 		return fmt.Errorf("etcd API: %w", err)
 	}
 	return nil
-}
-
-// clientURLs is the default of Config.ClientURLs.
-func (s *Server) clientURLs(listener net.Addr) func(raftstore.Peer) []string {
-	scheme := "https://"
-	if s.config.TLS == nil {
-		scheme = "http://"
-	}
-	_, port, _ := net.SplitHostPort(listener.String()) // no port if it is not a TCP listener
-	return func(p raftstore.Peer) []string {
-		host, _, err := net.SplitHostPort(p.Address)
-		if err != nil {
-			return nil // a member that is alone has an address of no use to others
-		}
-		return []string{scheme + net.JoinHostPort(host, port)}
-	}
 }
 
 // Close ends all calls and watches, and waits for them.

@@ -28,7 +28,7 @@ type served struct {
 }
 
 // start serves some members of one cluster, on a network in memory, with their API on loopback.
-func start(t *testing.T, n int, c Config) []*served {
+func start(t *testing.T, n int, c Config, tune ...func(*raftstore.Config)) []*served {
 	network, dir := raftstore.NewMemoryNetwork(), t.TempDir()
 	var peers []raftstore.Peer
 	for i := range n {
@@ -37,10 +37,15 @@ func start(t *testing.T, n int, c Config) []*served {
 	}
 	var members []*served
 	for _, p := range peers {
-		m, err := raftstore.Open(raftstore.Config{
-			Dir: filepath.Join(dir, p.ID), NodeID: p.ID, Network: network.Join(p.Address),
-			Bootstrap: true, Peers: peers, RequestTimeout: 2 * time.Second, Log: quiet(),
-		})
+		config := raftstore.Config{
+			Dir: filepath.Join(dir, p.ID), NodeID: p.ID, Name: "name-" + p.ID, Network: network.Join(p.Address),
+			ClientURLs: []string{"https://" + p.Address + ".example:2379"},
+			Bootstrap:  true, Peers: peers, RequestTimeout: 2 * time.Second, Log: quiet(),
+		}
+		for _, f := range tune {
+			f(&config)
+		}
+		m, err := raftstore.Open(config)
 		require.NoError(t, err)
 		s := &served{Member: m}
 		members = append(members, s)

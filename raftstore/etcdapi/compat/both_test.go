@@ -63,7 +63,7 @@ func startEtcd(t *testing.T) string {
 // startKontiki runs a member in this process and returns the endpoint of its etcd API.
 func startKontiki(t *testing.T) string {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	m, err := raftstore.Open(raftstore.Config{Dir: t.TempDir(), NodeID: "default", Bootstrap: true, Log: quiet})
+	m, err := raftstore.Open(raftstore.Config{Dir: t.TempDir(), NodeID: "0001", Name: "default", Bootstrap: true, Log: quiet})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	require.NoError(t, m.WaitReady(t.Context()))

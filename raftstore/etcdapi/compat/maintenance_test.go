@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -53,6 +54,10 @@ func TestMaintenance(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	both(t, func(s *session) {
+		require.Eventually(s, func() bool { // a member says its name soon after its start
+			list, err := s.cluster.MemberList(s.ctx, &pb.MemberListRequest{})
+			return err == nil && list.Members[0].Name != ""
+		}, 20*time.Second, 10*time.Millisecond)
 		for _, linearizable := range []bool{true, false} {
 			list, err := s.cluster.MemberList(s.ctx, &pb.MemberListRequest{Linearizable: linearizable})
 			require.NoError(s, err)
