@@ -63,11 +63,12 @@ type devProcess struct {
 	ended chan struct{}
 }
 
-// startDev starts dev and waits until it says that it is up.
-func startDev(t *testing.T, dir string, ports ...string) *devProcess {
+// startDev starts dev and waits until it says that it is up. The first three of args are ports: of the API
+// server, of the agent and of the store's clients.
+func startDev(t *testing.T, dir string, args ...string) *devProcess {
 	d := &devProcess{t: t, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{})}
-	d.cmd = program("dev", "--data-dir", dir, "--bind-address", "127.0.0.1", "--https-port", ports[0],
-		"--agent-port", ports[1], "--client-port", ports[2], "--node-name", "n1", "--node-runtime", "simulated")
+	d.cmd = program(append([]string{"dev", "--data-dir", dir, "--bind-address", "127.0.0.1", "--https-port", args[0],
+		"--agent-port", args[1], "--client-port", args[2], "--node-name", "n1", "--node-runtime", "simulated"}, args[3:]...)...)
 	log, err := os.Create(d.log)
 	require.NoError(t, err)
 	defer log.Close()
