@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -42,7 +44,7 @@ func (w *worker) ensureImage(ctx context.Context, pod *corev1.Pod, s podstate.St
 		ref, err := w.a.cri.image(ctx, c.Image)
 		switch {
 		case err != nil:
-			return nil, &podstate.Waiting{Reason: "ImageInspectError", Message: plainError(err)}, time.Now().Add(firstPullBackOff)
+			return nil, w.imageUnknown(pod, c, err), time.Now().Add(firstPullBackOff)
 		case ref != nil:
 			if !p.done {
 				w.a.event(pod, c, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
@@ -64,10 +66,23 @@ func (w *worker) ensureImage(ctx context.Context, pod *corev1.Pod, s podstate.St
 	return nil, &podstate.Waiting{}, time.Time{}
 }
 
+// imageUnknown says that the runtime was asked about an image in vain.
+func (w *worker) imageUnknown(pod *corev1.Pod, c *corev1.Container, err error) *podstate.Waiting {
+	reason := "ImageInspectError"
+	if grpcstatus.Code(err) == codes.InvalidArgument {
+		reason = "InvalidImageName"
+	}
+	w.remind(pod, c, corev1.EventTypeWarning, "InspectFailed", plainError(err))
+	w.remind(pod, c, corev1.EventTypeWarning, "Failed", "Error: "+reason)
+	return &podstate.Waiting{Reason: reason, Message: plainError(err)}
+}
+
 // pullWaits says how a failed pull shows while its back-off lasts; nil when it is over.
 func (w *worker) pullWaits(pod *corev1.Pod, c *corev1.Container, p pull) (*podstate.Waiting, time.Time) {
 	shown, over := p.failed.Add(showPullError), p.failed.Add(p.backOff)
 	switch now := time.Now(); {
+	case now.Before(over) && grpcstatus.Code(p.err) == codes.InvalidArgument:
+		return w.imageUnknown(pod, c, p.err), over
 	case now.Before(shown):
 		return &podstate.Waiting{Reason: errImagePull.Error(), Message: plainError(p.err)}, shown
 	case now.Before(over):

@@ -134,6 +134,14 @@ func TestImageErrors_ND09(t *testing.T) {
 	require.Contains(t, pod.Status.ContainerStatuses[0].State.Waiting.Message, "no such host")
 	n.awaitEvent("pull", `Failed: Failed to pull image "registry.invalid/app:1"`)
 	n.await("never", "in ErrImageNeverPull", waiting("ErrImageNeverPull"))
+	for _, policy := range []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent} {
+		name := "bad-" + strings.ToLower(string(policy))
+		n.pod(name, func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Image, pod.Spec.Containers[0].ImagePullPolicy = "no image", policy
+		})
+		n.await(name, "in InvalidImageName", waiting("InvalidImageName"))
+		n.awaitEvent(name, "Failed: Error: InvalidImageName")
+	}
 }
 
 func TestConfigErrorHealsItself(t *testing.T) {

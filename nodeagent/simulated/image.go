@@ -16,6 +16,9 @@ import (
 func (r *Runtime) PullImage(_ context.Context, req *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {
 	name := req.GetImage().GetImage()
 	host, _, _ := strings.Cut(name, "/")
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	if name == "" || strings.HasSuffix(host, ".invalid") {
 		return nil, status.Errorf(codes.Unknown, "failed to resolve reference %q: no such host", name)
 	}
@@ -32,9 +35,20 @@ func (r *Runtime) PullImage(_ context.Context, req *runtimeapi.PullImageRequest)
 
 // ImageStatus finds an image by name or id; an absent one is an empty answer (CRI).
 func (r *Runtime) ImageStatus(_ context.Context, req *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+	if err := checkName(req.GetImage().GetImage()); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &runtimeapi.ImageStatusResponse{Image: r.image(req.GetImage().GetImage())}, nil
+}
+
+// checkName refuses what no registry could have. Real runtimes know more of the grammar.
+func checkName(name string) error {
+	if strings.ContainsRune(name, ' ') {
+		return status.Errorf(codes.InvalidArgument, "invalid image reference: %q", name)
+	}
+	return nil
 }
 
 func (r *Runtime) image(name string) *runtimeapi.Image {
