@@ -21,6 +21,9 @@ func (m *Manager) SubPath(uid types.UID, v *corev1.Volume, volumePath, subPath, 
 		return "", fmt.Errorf("%w %q must be a relative path without '..'", ErrSubPath, subPath)
 	}
 	fd, err := openBeneath(volumePath, subPath, fsMode(v))
+	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ELOOP) {
+		return "", fmt.Errorf("%w %q leads out of the volume through a symlink", ErrSubPath, subPath)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w %q: %w", ErrSubPath, subPath, err)
 	}

@@ -343,6 +343,8 @@ func TestSubPathCannotEscape(t *testing.T) {
 		_, err := sub(path)
 		require.ErrorIs(t, err, ErrSubPath, path)
 	}
+	_, err := sub("root/etc")
+	require.ErrorContains(t, err, `subPath "root/etc" leads out of the volume`)
 	require.NoDirExists(t, filepath.Join(host, "made"))
 }
 
