@@ -4,18 +4,18 @@ import "go.etcd.io/bbolt"
 
 // Stats is what a store can say about itself.
 type Stats struct {
-	Revision     int64  // newest main revision
-	Compacted    int64  // reads below are refused
-	Swept        int64  // the compaction whose space has been freed; below Compacted while a sweep runs or fails
-	Applied      uint64 // raft index of the newest command applied
-	Durable      uint64 // raft index up to which the file is complete
-	Keys         int    // keys in the index, deleted ones included until compaction forgets them
-	Leases       int
-	Watchers     int
-	TailBytes    int   // memory held by recent history
-	PendingBytes int   // part of TailBytes that is not in the file yet
-	FileBytes    int64 // size of the file
-	InUseBytes   int64 // without its free pages
+	Revision     int64  `json:"revision"`  // newest main revision
+	Compacted    int64  `json:"compacted"` // reads below are refused
+	Swept        int64  `json:"swept"`     // the compaction whose space has been freed; below Compacted while a sweep runs or fails
+	Applied      uint64 `json:"applied"`   // raft index of the newest command applied
+	Durable      uint64 `json:"durable"`   // raft index up to which the file is complete
+	Keys         int    `json:"keys"`      // keys in the index, deleted ones included until compaction forgets them
+	Leases       int    `json:"leases"`
+	Watchers     int    `json:"watchers"`
+	TailBytes    int    `json:"tailBytes"`    // memory held by recent history
+	PendingBytes int    `json:"pendingBytes"` // part of TailBytes that is not in the file yet
+	FileBytes    int64  `json:"fileBytes"`    // size of the file
+	InUseBytes   int64  `json:"inUseBytes"`   // without its free pages
 }
 
 // Stats returns current figures.

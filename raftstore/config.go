@@ -14,8 +14,8 @@ import (
 
 // Peer is one member as the others know it.
 type Peer struct {
-	ID      string // unique for ever
-	Address string // where its Network is reached
+	ID      string `json:"id"`      // unique for ever
+	Address string `json:"address"` // where its Network is reached
 }
 
 // Config says what a Member is.

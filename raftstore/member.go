@@ -20,6 +20,7 @@ type Member struct {
 	log       boltLog
 	raft      *raft.Raft
 	transport transport
+	snapshots raft.SnapshotStore
 	mux       *mux
 	proposer  *proposer
 	readIndex *readIndex

@@ -32,33 +32,33 @@ func Open(cfg Config) (*Member, error) {
 }
 
 func (m *Member) open() error {
-	snapshots, err := m.openFiles()
-	if err != nil {
+	if err := m.openFiles(); err != nil {
 		return err
 	}
-	if err := restoreIfBehind(m.store, snapshots); err != nil {
+	if err := restoreIfBehind(m.store, m.snapshots); err != nil {
 		return err
 	}
-	return m.startRaft(snapshots)
+	return m.startRaft()
 }
 
-func (m *Member) openFiles() (_ raft.SnapshotStore, err error) {
+func (m *Member) openFiles() (err error) {
 	if err := os.MkdirAll(m.cfg.Dir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	if m.log, err = openLog(m.cfg.Dir); err != nil {
-		return nil, err
+		return err
 	}
 	if m.store, err = mvcc.Open(filepath.Join(m.cfg.Dir, storeFile), m.cfg.Store); err != nil {
-		return nil, err
+		return err
 	}
 	if err := removePartialSnapshots(m.cfg.Dir); err != nil {
-		return nil, err
+		return err
 	}
-	return raft.NewFileSnapshotStoreWithLogger(m.cfg.Dir, keptSnapshots, raftLogger(m.cfg.Log))
+	m.snapshots, err = raft.NewFileSnapshotStoreWithLogger(m.cfg.Dir, keptSnapshots, raftLogger(m.cfg.Log))
+	return err
 }
 
-func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
+func (m *Member) startRaft() error {
 	srv := &server{timeout: m.cfg.RequestTimeout}
 	started := make(chan struct{})
 	m.mux = newMux(m.cfg.Network, func(conn net.Conn) {
@@ -79,10 +79,10 @@ func (m *Member) startRaft(snapshots raft.SnapshotStore) error {
 	}
 	m.lessor = newLessor(m.store, m.cfg)
 	rc := m.cfg.raftConfig()
-	if err := m.bootstrap(rc, logs, snapshots); err != nil {
+	if err := m.bootstrap(rc, logs); err != nil {
 		return err
 	}
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, disk, snapshots, m.transport)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, disk, m.snapshots, m.transport)
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func (m *Member) startGroup() {
 }
 
 // bootstrap writes the first configuration into the log of a new member.
-func (m *Member) bootstrap(rc *raft.Config, logs raft.LogStore, snapshots raft.SnapshotStore) error {
-	exists, err := raft.HasExistingState(logs, m.log, snapshots)
+func (m *Member) bootstrap(rc *raft.Config, logs raft.LogStore) error {
+	exists, err := raft.HasExistingState(logs, m.log, m.snapshots)
 	if err != nil || exists || !m.cfg.Bootstrap {
 		return err
 	}
-	return raft.BootstrapCluster(rc, logs, m.log, snapshots, m.transport, m.cfg.configuration())
+	return raft.BootstrapCluster(rc, logs, m.log, m.snapshots, m.transport, m.cfg.configuration())
 }
 
 // electIfAlone makes a member that is the only voter the leader at once. It has nobody to listen for,

@@ -22,19 +22,18 @@ func RecoverQuorum(ctx context.Context, cfg Config) error {
 		return err
 	}
 	m := &Member{cfg: cfg}
-	snapshots, err := m.openFiles()
-	if err == nil {
+	if err = m.openFiles(); err == nil {
 		m.mux = newMux(m.cfg.Network, func(net.Conn) {})
 		m.transport = newTransport(m.mux, m.cfg)
 		m.forwarder = newForwarder(m.mux)
-		err = m.recoverQuorum(ctx, snapshots)
+		err = m.recoverQuorum(ctx)
 	}
 	return errors.Join(err, m.release())
 }
 
-func (m *Member) recoverQuorum(ctx context.Context, snapshots raft.SnapshotStore) error {
+func (m *Member) recoverQuorum(ctx context.Context) error {
 	f := &fsm{store: m.store}
-	current, err := raft.GetConfiguration(m.cfg.raftConfig(), f, m.log, m.log, snapshots, m.transport)
+	current, err := raft.GetConfiguration(m.cfg.raftConfig(), f, m.log, m.log, m.snapshots, m.transport)
 	if err != nil {
 		return fmt.Errorf("recover: read the configuration: %w", err)
 	}
@@ -46,7 +45,7 @@ func (m *Member) recoverQuorum(ctx context.Context, snapshots raft.SnapshotStore
 	}
 	m.cfg.Log.Warn("this member becomes the only one of its cluster", "id", m.cfg.NodeID, "before", len(current.Servers))
 	self := raft.Server{ID: m.raftID(), Address: raft.ServerAddress(m.cfg.Network.Address())}
-	err = raft.RecoverCluster(m.cfg.raftConfig(), f, m.log, m.log, snapshots, m.transport, raft.Configuration{Servers: []raft.Server{self}})
+	err = raft.RecoverCluster(m.cfg.raftConfig(), f, m.log, m.log, m.snapshots, m.transport, raft.Configuration{Servers: []raft.Server{self}})
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}

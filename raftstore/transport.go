@@ -26,6 +26,7 @@ const (
 // The embedded transport still offers pre-vote (raft.WithPreVote).
 type transport struct {
 	*raft.NetworkTransport
+	sending *sending
 }
 
 var _ raft.WithPreVote = transport{}
@@ -34,7 +35,7 @@ var _ raft.WithPreVote = transport{}
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 func newTransport(m *mux, c Config) transport {
-	return transport{raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return transport{sending: &sending{}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  &raftStream{mux: m, closed: make(chan struct{})},
 		MaxPool: transportPool,
 		Timeout: transportTimeout,

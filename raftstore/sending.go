@@ -1,0 +1,67 @@
+package raftstore
+
+import (
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// SnapshotSender is a snapshot on its way to a member that the log does not reach back to (RF-09).
+type SnapshotSender struct {
+	To    string `json:"to"`
+	Sent  int64  `json:"sent"` // bytes
+	Bytes int64  `json:"bytes"`
+}
+
+// sending keeps account of the snapshots that are being sent.
+type sending struct {
+	mu     sync.Mutex // guards active
+	active []*SnapshotSender
+}
+
+func (s *sending) list() (list []SnapshotSender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.active {
+		list = append(list, *x)
+	}
+	return list
+}
+
+func (s *sending) begin(to string, bytes int64) *SnapshotSender {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &SnapshotSender{To: to, Bytes: bytes}
+	s.active = append(s.active, x)
+	return x
+}
+
+func (s *sending) end(x *SnapshotSender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active = slices.DeleteFunc(s.active, func(y *SnapshotSender) bool { return x == y })
+}
+
+// countingReader notes how much of a snapshot has been read from it.
+type countingReader struct {
+	io.Reader
+	sending *sending
+	x       *SnapshotSender
+}
+
+func (r countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.sending.mu.Lock()
+	defer r.sending.mu.Unlock()
+	r.x.Sent += int64(n)
+	return n, err
+}
+
+// InstallSnapshot implements raft.Transport.
+func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	x := t.sending.begin(string(id), args.Size)
+	defer t.sending.end(x)
+	return t.NetworkTransport.InstallSnapshot(id, target, args, resp, countingReader{data, t.sending, x})
+}
