@@ -49,22 +49,39 @@ func (c *Client) ImportImages(ctx context.Context, archive io.Reader) ([]string,
 }
 
 func (c *Client) call(ctx context.Context, method, path string, body io.Reader, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, "http://kontiki"+path, body)
+	answer, err := c.open(ctx, method, path, body)
 	if err != nil {
 		return err
+	}
+	defer answer.Close()
+	return json.NewDecoder(answer).Decode(into)
+}
+
+// stream is a call whose answer the caller reads and closes.
+func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	return c.open(ctx, http.MethodGet, path, nil)
+}
+
+func (c *Client) open(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://kontiki"+path, body)
+	if err != nil {
+		return nil, err
 	}
 	response, err := c.http.Do(request)
 	var dialing *net.OpError
 	if errors.As(err, &dialing) && dialing.Op == "dial" {
-		return fmt.Errorf("%w (%v)", ErrNotRunning, dialing)
+		return nil, fmt.Errorf("%w (%v)", ErrNotRunning, dialing)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
-		return errors.New(strings.TrimSpace(string(text)))
+		if message := strings.TrimSpace(string(text)); message != ErrNoMember.Error() {
+			return nil, errors.New(message)
+		}
+		return nil, ErrNoMember
 	}
-	return json.NewDecoder(response.Body).Decode(into)
+	return response.Body, nil
 }

@@ -16,6 +16,8 @@ import (
 type Server struct {
 	// StoreStatus returns something that encodes to JSON.
 	StoreStatus func(ctx context.Context) (any, error)
+	// Store is the store member of this process; see store.go for its calls.
+	Store Store
 	// StoreClientURL is where the store's etcd API is reached from this machine.
 	StoreClientURL func(ctx context.Context) (string, error)
 	// ImportImages reads a `docker save` or OCI archive and returns the names of its images.
@@ -39,6 +41,7 @@ func (s *Server) Handler() http.Handler {
 		}
 		reply(w, func() (any, error) { return s.StoreClientURL(r.Context()) })
 	})
+	s.addStore(mux)
 	mux.HandleFunc("POST /images", func(w http.ResponseWriter, r *http.Request) {
 		if s.ImportImages == nil {
 			http.Error(w, "this process keeps no images", http.StatusNotImplemented)

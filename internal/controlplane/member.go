@@ -15,11 +15,13 @@ import (
 // idPattern is the form of the names that memberID chooses.
 var idPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
+const memberIDFile = "member-id"
+
 // memberID is this store's name in the raft cluster: chosen once, kept beside the store, the same
 // whatever the machine is called later. Under any other name the store would wait for ever for the
 // members that its log knows.
 func memberID(dir string) (string, error) {
-	path := filepath.Join(dir, "member-id")
+	path := filepath.Join(dir, memberIDFile)
 	data, err := os.ReadFile(path)
 	if err == nil {
 		if id := strings.TrimSpace(string(data)); idPattern.MatchString(id) {
