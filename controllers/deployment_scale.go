@@ -31,7 +31,8 @@ func (d *deployment) resize(ctx context.Context, r *rollout, rs *appsv1.ReplicaS
 		if before > replicas {
 			direction = "down"
 		}
-		d.recorder.Eventf(r.Deployment, corev1.EventTypeNormal, "ScalingReplicaSet", "Scaled %s replica set %s from %d to %d", direction, rs.Name, before, replicas)
+		d.recorder.Eventf(r.Deployment, corev1.EventTypeNormal, "ScalingReplicaSet",
+			"Scaled %s replica set %s from %d to %d", direction, rs.Name, before, replicas)
 	}
 	return updated, nil
 }

@@ -82,6 +82,9 @@ func (r *rollout) complete(status appsv1.DeploymentStatus) bool {
 func (r *rollout) progress(status *appsv1.DeploymentStatus, now time.Time) {
 	r.copyFailure(status)
 	current := condition(&r.Status, appsv1.DeploymentProgressing)
+	say := func(is corev1.ConditionStatus, reason, format string) {
+		setCondition(status, progressing(is, reason, fmt.Sprintf(format, r.current.Name), now))
+	}
 	switch {
 	case !hasDeadline(r.Deployment):
 		removeCondition(status, appsv1.DeploymentProgressing)
@@ -93,15 +96,15 @@ func (r *rollout) progress(status *appsv1.DeploymentStatus, now time.Time) {
 		setCondition(status, progressing(corev1.ConditionUnknown, reasonResumed, "Deployment is resumed", now))
 	case r.current == nil || r.finished() && status.UpdatedReplicas == status.Replicas:
 	case r.complete(*status):
-		setCondition(status, progressing(corev1.ConditionTrue, reasonComplete, fmt.Sprintf("ReplicaSet %q has successfully progressed.", r.current.Name), now))
+		say(corev1.ConditionTrue, reasonComplete, "ReplicaSet %q has successfully progressed.")
 	case r.created:
-		setCondition(status, progressing(corev1.ConditionTrue, reasonNewSet, fmt.Sprintf("Created new replica set %q", r.current.Name), now))
+		say(corev1.ConditionTrue, reasonNewSet, "Created new replica set %q")
 	case current == nil || r.finished():
-		setCondition(status, progressing(corev1.ConditionTrue, reasonFoundSet, fmt.Sprintf("Found new replica set %q", r.current.Name), now))
+		say(corev1.ConditionTrue, reasonFoundSet, "Found new replica set %q")
 	case moved(&r.Status, status):
 		r.touchProgress(status, current, now)
 	case r.timedOut(current, now):
-		setCondition(status, progressing(corev1.ConditionFalse, reasonTimedOut, fmt.Sprintf("ReplicaSet %q has timed out progressing.", r.current.Name), now))
+		say(corev1.ConditionFalse, reasonTimedOut, "ReplicaSet %q has timed out progressing.")
 	}
 }
 
@@ -180,9 +183,13 @@ func progressing(status corev1.ConditionStatus, reason, message string, now time
 	return newCondition(appsv1.DeploymentProgressing, status, reason, message, now)
 }
 
-func newCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string, now time.Time) appsv1.DeploymentCondition {
+func newCondition(
+	kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string, now time.Time,
+) appsv1.DeploymentCondition {
 	at := metav1.NewTime(now.Truncate(time.Second))
-	return appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: at, LastTransitionTime: at}
+	return appsv1.DeploymentCondition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: at, LastTransitionTime: at,
+	}
 }
 
 func condition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {

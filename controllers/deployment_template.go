@@ -94,7 +94,8 @@ func (d *deployment) createSet(ctx context.Context, r *rollout, revision string)
 	}
 	r.current, r.created = created, true
 	if *created.Spec.Replicas > 0 {
-		d.recorder.Eventf(r.Deployment, corev1.EventTypeNormal, "ScalingReplicaSet", "Scaled up replica set %s from 0 to %d", created.Name, *created.Spec.Replicas)
+		d.recorder.Eventf(r.Deployment, corev1.EventTypeNormal, "ScalingReplicaSet",
+			"Scaled up replica set %s from 0 to %d", created.Name, *created.Spec.Replicas)
 	}
 	return nil
 }
@@ -251,8 +252,8 @@ func (d *deployment) trimHistory(ctx context.Context, r *rollout) error {
 		if rs.Status.Replicas != 0 || *rs.Spec.Replicas != 0 || rs.Generation > rs.Status.ObservedGeneration {
 			continue
 		}
-		err := d.client.AppsV1().ReplicaSets(rs.Namespace).Delete(ctx, rs.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(rs.UID))})
-		if err != nil && !apierrors.IsNotFound(err) {
+		err := d.client.AppsV1().ReplicaSets(rs.Namespace).Delete(ctx, rs.Name, exactly(rs))
+		if ignoreNotFound(err) != nil {
 			return err
 		}
 	}

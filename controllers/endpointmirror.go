@@ -119,8 +119,7 @@ func (e *endpointMirror) source(req Request) (*corev1.Endpoints, error) {
 func (e *endpointMirror) settle(ctx context.Context, slice, want *discoveryv1.EndpointSlice) error {
 	client := e.client.DiscoveryV1().EndpointSlices(slice.Namespace)
 	if want == nil {
-		err := client.Delete(ctx, slice.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(slice.UID))})
-		return ignoreNotFound(err)
+		return ignoreNotFound(client.Delete(ctx, slice.Name, exactly(slice)))
 	}
 	if equality.Semantic.DeepEqual(slice.Endpoints, want.Endpoints) && equality.Semantic.DeepEqual(slice.Ports, want.Ports) &&
 		equality.Semantic.DeepEqual(slice.Labels, want.Labels) && equality.Semantic.DeepEqual(slice.OwnerReferences, want.OwnerReferences) {

@@ -79,8 +79,7 @@ func (e *endpoints) deleteOurs(ctx context.Context, current *corev1.Endpoints) e
 	if current == nil || current.Labels[endpointsManagedBy] != endpointsControllerName {
 		return nil
 	}
-	err := e.client.CoreV1().Endpoints(current.Namespace).Delete(ctx, current.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(current.UID))})
-	return ignoreNotFound(err)
+	return ignoreNotFound(e.client.CoreV1().Endpoints(current.Namespace).Delete(ctx, current.Name, exactly(current)))
 }
 
 func (e *endpoints) write(ctx context.Context, current, want *corev1.Endpoints) error {

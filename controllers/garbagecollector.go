@@ -196,7 +196,9 @@ func (gc *garbageCollector) deleteInForeground(ctx context.Context, n *graphNode
 
 // delete carries uid and resourceVersion: if somebody changed the object (its owners perhaps) since we read it, it fails
 // with a conflict and is looked at again.
-func (gc *garbageCollector) delete(ctx context.Context, n *graphNode, live *metav1.PartialObjectMetadata, propagation metav1.DeletionPropagation) error {
+func (gc *garbageCollector) delete(
+	ctx context.Context, n *graphNode, live *metav1.PartialObjectMetadata, propagation metav1.DeletionPropagation,
+) error {
 	err := gc.client(n).Delete(ctx, n.name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
 		PropagationPolicy: &propagation,

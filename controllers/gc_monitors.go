@@ -124,7 +124,9 @@ func (m *monitors) addKinds(kinds map[schema.GroupKind]resource) {
 	maps.Copy(m.kinds, kinds)
 }
 
-func (m *monitors) stopUnwanted(wanted map[schema.GroupVersionResource]bool, kinds map[schema.GroupKind]resource) (stopped []schema.GroupVersionResource) {
+func (m *monitors) stopUnwanted(
+	wanted map[schema.GroupVersionResource]bool, kinds map[schema.GroupKind]resource,
+) (stopped []schema.GroupVersionResource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.started, m.kinds = true, kinds

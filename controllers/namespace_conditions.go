@@ -51,13 +51,18 @@ func (l *leftovers) conditions(status *corev1.NamespaceStatus, now time.Time) {
 		next.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 		setNamespaceCondition(status, next)
 	}
-	set(corev1.NamespaceDeletionDiscoveryFailure, l.discoveryErr != nil, "DiscoveryFailed", fmt.Sprintf("Discovery failed for some groups: %v", l.discoveryErr),
+	set(corev1.NamespaceDeletionDiscoveryFailure, l.discoveryErr != nil,
+		"DiscoveryFailed", fmt.Sprintf("Discovery failed for some groups: %v", l.discoveryErr),
 		"ResourcesDiscovered", "All resources successfully discovered")
-	set(corev1.NamespaceDeletionContentFailure, len(l.deleteErrs) > 0, "ContentDeletionFailed", fmt.Sprintf("Failed to delete all resource types, %d remaining: %v", len(l.deleteErrs), errors.Join(l.deleteErrs...)),
+	set(corev1.NamespaceDeletionContentFailure, len(l.deleteErrs) > 0,
+		"ContentDeletionFailed",
+		fmt.Sprintf("Failed to delete all resource types, %d remaining: %v", len(l.deleteErrs), errors.Join(l.deleteErrs...)),
 		"ContentDeleted", "All content successfully deleted, may be waiting on finalization")
-	set(corev1.NamespaceContentRemaining, len(l.resources) > 0, "SomeResourcesRemain", "Some resources are remaining: "+counts(l.resources, "%s has %d resource instances"),
+	set(corev1.NamespaceContentRemaining, len(l.resources) > 0,
+		"SomeResourcesRemain", "Some resources are remaining: "+counts(l.resources, "%s has %d resource instances"),
 		"ContentRemoved", "All content successfully removed")
-	set(corev1.NamespaceFinalizersRemaining, len(l.finalizers) > 0, "SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+counts(l.finalizers, "%s in %d resource instances"),
+	set(corev1.NamespaceFinalizersRemaining, len(l.finalizers) > 0,
+		"SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+counts(l.finalizers, "%s in %d resource instances"),
 		"ContentHasNoFinalizers", "All content-preserving finalizers finished")
 }
 

@@ -12,7 +12,9 @@ import (
 
 // patchPodCondition sets one condition of a pod, and its phase unless that is empty. The uid in the patch makes it fail on
 // another pod of the same name. A pod that is gone is no error.
-func patchPodCondition(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, condition corev1.PodCondition, phase corev1.PodPhase) error {
+func patchPodCondition(
+	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, condition corev1.PodCondition, phase corev1.PodPhase,
+) error {
 	condition.ObservedGeneration = pod.Generation
 	status := map[string]any{"conditions": []corev1.PodCondition{condition}} // conditions merge by type
 	if phase != "" {
@@ -28,8 +30,7 @@ func patchPodCondition(ctx context.Context, client kubernetes.Interface, pod *co
 
 // deletePod deletes exactly this pod; graceSeconds nil means as its spec says. Gone is no error.
 func deletePod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, graceSeconds *int64) error {
-	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: graceSeconds, Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
-	})
-	return ignoreNotFound(err)
+	options := exactly(pod)
+	options.GracePeriodSeconds = graceSeconds
+	return ignoreNotFound(client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options))
 }

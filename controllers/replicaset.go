@@ -234,7 +234,7 @@ func (r *replicaSet) deletePods(ctx context.Context, rs *appsv1.ReplicaSet, acti
 }
 
 func (r *replicaSet) deletePod(ctx context.Context, rs *appsv1.ReplicaSet, pod *corev1.Pod) error {
-	err := r.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	err := r.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, exactly(pod))
 	if err != nil && !apierrors.IsNotFound(err) {
 		r.recorder.Eventf(rs, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 		return fmt.Errorf("delete pod %s: %w", pod.Name, err)

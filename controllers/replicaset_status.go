@@ -12,7 +12,9 @@ import (
 )
 
 // updateStatus writes the counts if they changed, and says after how long a ready pod will become available.
-func (r *replicaSet) updateStatus(ctx context.Context, rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, manageErr error) (time.Duration, error) {
+func (r *replicaSet) updateStatus(
+	ctx context.Context, rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, manageErr error,
+) (time.Duration, error) {
 	now := r.now()
 	status, wait := replicaSetStatus(rs, active, terminating, manageErr, now)
 	if equality.Semantic.DeepEqual(rs.Status, status) {
@@ -26,7 +28,9 @@ func (r *replicaSet) updateStatus(ctx context.Context, rs *appsv1.ReplicaSet, ac
 
 // replicaSetStatus counts the active pods: those that carry all labels of the template (fullyLabeled), are ready, and have
 // been so for minReadySeconds (available).
-func replicaSetStatus(rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, manageErr error, now time.Time) (appsv1.ReplicaSetStatus, time.Duration) {
+func replicaSetStatus(
+	rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, manageErr error, now time.Time,
+) (appsv1.ReplicaSetStatus, time.Duration) {
 	status := appsv1.ReplicaSetStatus{
 		Replicas: int32(len(active)), TerminatingReplicas: &terminating,
 		ObservedGeneration: rs.Generation, Conditions: replicaFailure(rs, len(active), manageErr, now),

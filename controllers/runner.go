@@ -127,7 +127,9 @@ func watch[T metav1.Object](c *controller, informer cache.SharedIndexInformer, t
 }
 
 // watchUpdates is watch for objects that change often without mattering: matters decides for updates.
-func watchUpdates[T metav1.Object](c *controller, informer cache.SharedIndexInformer, toRequests func(T) []Request, matters func(before, after T) bool) {
+func watchUpdates[T metav1.Object](
+	c *controller, informer cache.SharedIndexInformer, toRequests func(T) []Request, matters func(before, after T) bool,
+) {
 	// AddEventHandler fails only on an informer that was stopped, and handlers are added before any is started.
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.enqueue(toRequests(obj.(T))...) },

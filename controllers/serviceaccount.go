@@ -57,14 +57,6 @@ func namespaceActive(namespaces corelisters.NamespaceLister, name string) (bool,
 	return err == nil && namespace.Status.Phase != corev1.NamespaceTerminating && namespace.DeletionTimestamp == nil, err
 }
 
-// ignoreNotFound: what was to be deleted or changed is gone, which is as good.
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
 // ignoreExistsOrTerminating: the cache was behind, or the namespace has begun to go; neither is a failure.
 func ignoreExistsOrTerminating(err error) error {
 	if apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {

@@ -141,7 +141,8 @@ func rateSoftTaints(pod *podInfo, nodes []*nodeInfo, _ labelled) []float64 {
 		count := 0.0
 		for i := range node.node.Spec.Taints {
 			taint := &node.node.Spec.Taints[i]
-			if taint.Effect == corev1.TaintEffectPreferNoSchedule && !scheduling.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, taint, false) {
+			if taint.Effect == corev1.TaintEffectPreferNoSchedule &&
+				!scheduling.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, taint, false) {
 				count++
 			}
 		}
