@@ -13,21 +13,21 @@ import (
 // Checkpoints of leases that are renewed would cost a write for each renewal, so it is those that
 // are not renewed in time that are written down, and these rarely:
 //
-//	granted or renewed here      after half the TTL (clients renew after a third of it),
-//	                             then 1 s later, 2 s later, 4 s, …
-//	inherited from a leader      after 1 s, 2 s later, 4 s, …
+//	granted or renewed here      after half the TTL (clients renew after a third of it), and then
+//	inherited from a leader      soon, and then
+//	                             every second; later whenever a quarter more has passed since the first
 //
-// With any leader that lasts longer than a second or so, time goes on: it is written down at the
-// latest when it is twice what was written down before in its term.
+// So what an election gives back to a lease is a second, or a fifth of the time that the leader before has
+// led, and the time without a leader; and a lease of a day costs some 50 checkpoints, not 40,000.
 type leaseTimer struct {
-	ttl          time.Duration
-	deadline     time.Time
-	checkpointAt time.Time
-	pause        time.Duration // from that checkpoint to the next
-	noted        bool          // a checkpoint below the TTL is in the log, or may be
+	ttl      time.Duration
+	deadline time.Time
+	first    time.Time // when the first checkpoint was, or is, due
+	next     time.Time // when the next one is
+	noted    bool      // a checkpoint below the TTL is in the log, or may be
 }
 
-const firstPause = time.Second
+const minCheckpointInterval = time.Second
 
 // freshTimer is of a lease that was granted just now.
 func freshTimer(l mvcc.Lease, now time.Time) *leaseTimer {
@@ -38,19 +38,20 @@ func freshTimer(l mvcc.Lease, now time.Time) *leaseTimer {
 
 // inheritedTimer is of a lease that a leader finds when it begins.
 func inheritedTimer(l mvcc.Lease, now time.Time) *leaseTimer {
+	first := now.Add(minCheckpointInterval / 2)
 	return &leaseTimer{
-		ttl:          time.Duration(l.TTLSeconds) * time.Second,
-		deadline:     now.Add(l.Remaining()),
-		checkpointAt: now.Add(firstPause),
-		pause:        2 * firstPause,
-		noted:        l.RemainingMillis > 0,
+		ttl:      time.Duration(l.TTLSeconds) * time.Second,
+		deadline: now.Add(l.Remaining()),
+		first:    first,
+		next:     first,
+		noted:    l.RemainingMillis > 0,
 	}
 }
 
 func (t *leaseTimer) renew(now time.Time) {
 	t.deadline = now.Add(t.ttl)
-	t.checkpointAt = now.Add(max(firstPause, t.ttl/2))
-	t.pause = firstPause
+	t.first = now.Add(max(minCheckpointInterval, t.ttl/2))
+	t.next = t.first
 }
 
 func (t *leaseTimer) expired(now time.Time) bool { return !now.Before(t.deadline) }
@@ -59,13 +60,12 @@ func (t *leaseTimer) expired(now time.Time) bool { return !now.Before(t.deadline
 func (t *leaseTimer) remaining(now time.Time) time.Duration { return max(0, t.deadline.Sub(now)) }
 
 func (t *leaseTimer) checkpointDue(now time.Time) bool {
-	return !t.expired(now) && !now.Before(t.checkpointAt)
+	return !t.expired(now) && !now.Before(t.next)
 }
 
 // checkpoint notes that what is left is being written down, and returns it, in milliseconds.
 func (t *leaseTimer) checkpoint(now time.Time) int64 {
 	t.noted = true
-	t.checkpointAt = now.Add(t.pause)
-	t.pause *= 2
+	t.next = now.Add(max(minCheckpointInterval, now.Sub(t.first)/4))
 	return max(1, t.remaining(now).Milliseconds()) // 0 would mean the whole TTL
 }

@@ -1,6 +1,7 @@
 package etcdapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -40,8 +41,12 @@ func (s *clusterServer) members() (list []*pb.Member) {
 
 // describe is a member in etcd's words. One that has not started yet has no name and no client URLs.
 func (s *clusterServer) describe(m raftstore.MemberInfo) *pb.Member {
+	name := m.Name
+	if len(m.ClientURLs) > 0 {
+		name = cmp.Or(name, m.ID) // to etcdctl, no name means not started
+	}
 	return &pb.Member{
-		ID: memberID(m.ID), Name: m.Name, PeerURLs: []string{"https://" + m.Address},
+		ID: memberID(m.ID), Name: name, PeerURLs: []string{"https://" + m.Address},
 		ClientURLs: m.ClientURLs, IsLearner: m.Learner,
 	}
 }
