@@ -13,9 +13,11 @@
 package etcdtest
 
 import (
+	"fmt"
 	"net"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,9 +29,11 @@ import (
 // startTimeout is how long an etcd may take to start before the test fails.
 const startTimeout = 30 * time.Second
 
-// Server is an etcd of one member that belongs to a test.
+// Server is an etcd of one member, or a member of one of several, that belongs to a test.
 type Server struct {
 	t       testing.TB
+	name    string
+	cluster string // the names and peer URLs of all members
 	dir     string
 	client  url.URL // behind the proxy
 	peer    url.URL
@@ -50,15 +54,39 @@ func Start(t testing.TB) *Server { return StartWith(t, Options{}) }
 // StartWith starts an etcd.
 func StartWith(t testing.TB, options Options) *Server {
 	t.Helper()
+	return start(t, options, 1)[0]
+}
+
+// StartMembers starts an etcd of n members without TLS.
+func StartMembers(t testing.TB, n int) []*Server {
+	t.Helper()
+	return start(t, Options{}, n)
+}
+
+func start(t testing.TB, options Options, n int) []*Server {
+	t.Helper()
 	scheme := "http"
 	if options.CertFile != "" {
 		scheme = "https"
 	}
-	s := &Server{t: t, dir: t.TempDir(), options: options, client: freeURL(t, scheme), peer: freeURL(t, "http")}
-	s.proxy = startProxy(t, s.client.Host)
-	s.Start()
-	t.Cleanup(s.Stop)
-	return s
+	var servers []*Server
+	var members []string
+	for i := range n {
+		s := &Server{
+			t: t, name: fmt.Sprint("test", i), dir: t.TempDir(), options: options, client: freeURL(t, scheme), peer: freeURL(t, "http"),
+		}
+		s.proxy = startProxy(t, s.client.Host)
+		servers, members = append(servers, s), append(members, s.name+"="+s.peer.String())
+	}
+	for _, s := range servers {
+		s.cluster = strings.Join(members, ",")
+		s.launch()
+		t.Cleanup(s.Stop)
+	}
+	for _, s := range servers {
+		s.waitReady()
+	}
+	return servers
 }
 
 // freeURL names a port that is free now. The kernel does not give a port out again right away.
@@ -89,14 +117,19 @@ func (s *Server) Down() { s.proxy.setDown(true) }
 // Up undoes Down.
 func (s *Server) Up() { s.proxy.setDown(false) }
 
-// Start starts the server again and waits until it leads.
+// Start starts the server again and waits until it is part of a majority.
 func (s *Server) Start() {
 	s.t.Helper()
+	s.launch()
+	s.waitReady()
+}
+
+func (s *Server) launch() {
+	s.t.Helper()
 	c := embed.NewConfig()
-	c.Dir, c.Name = filepath.Join(s.dir, "etcd"), "test"
+	c.Dir, c.Name, c.InitialCluster = filepath.Join(s.dir, "etcd"), s.name, s.cluster
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{s.client}, []url.URL{s.client}
 	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{s.peer}, []url.URL{s.peer}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.ClientTLSInfo = transport.TLSInfo{
 		CertFile: s.options.CertFile, KeyFile: s.options.KeyFile, TrustedCAFile: s.options.CAFile,
 		ClientCertAuth: s.options.CAFile != "",
@@ -107,6 +140,10 @@ func (s *Server) Start() {
 	var err error
 	s.etcd, err = embed.StartEtcd(c)
 	require.NoError(s.t, err)
+}
+
+func (s *Server) waitReady() {
+	s.t.Helper()
 	select {
 	case <-s.etcd.Server.ReadyNotify():
 		s.Up()

@@ -82,7 +82,7 @@ func TestAnswers(t *testing.T) {
 		{rpctypes.ErrGRPCNoLeader, nil, nil},
 		{rpctypes.ErrGRPCRequestTooManyRequests, nil, nil},
 		// It did not happen.
-		{rpctypes.ErrGRPCNoSpace, rpctypes.ErrGRPCNoSpace, rpctypes.ErrGRPCNoSpace},
+		{rpctypes.ErrGRPCNoSpace, raftstore.ErrNoSpace, raftstore.ErrNoSpace},
 		{rpctypes.ErrGRPCPermissionDenied, rpctypes.ErrGRPCPermissionDenied, rpctypes.ErrGRPCPermissionDenied},
 		{rpctypes.ErrGRPCRequestTooLarge, raftstore.ErrTooLarge, raftstore.ErrTooLarge},
 		{status.Error(codes.ResourceExhausted, "grpc: received message larger than max (3 vs. 2)"), raftstore.ErrTooLarge, raftstore.ErrTooLarge},

@@ -45,6 +45,7 @@ var sentinels = map[error]error{
 	rpctypes.ErrLeaseNotFound:   mvcc.ErrLeaseNotFound,
 	rpctypes.ErrTooManyOps:      mvcc.ErrTooManyOps,
 	rpctypes.ErrRequestTooLarge: raftstore.ErrTooLarge,
+	rpctypes.ErrNoSpace:         raftstore.ErrNoSpace,
 }
 
 // translate gives an error of a call its name here. What has none stays as it is.
