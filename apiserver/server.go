@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"kontiki/apiserver/nodeproxy"
@@ -42,7 +43,9 @@ type Config struct {
 	StopGrace time.Duration
 	// Storage configures the watch caches.
 	Storage storage.Config
-	Log     *slog.Logger // nil discards
+	// Collectors are shown on /metrics beside the server's own.
+	Collectors []prometheus.Collector
+	Log        *slog.Logger // nil discards
 }
 
 func (c Config) withDefaults() Config {
@@ -108,6 +111,7 @@ func New(config Config) (*Server, error) {
 		nodes:     nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),
 	}
 	s.inFlight = newInFlight(s.metrics)
+	s.metrics.registry.MustRegister(config.Collectors...)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = chain(s.routes(), s.entry()...)
 	return s, nil

@@ -26,6 +26,7 @@ func Open(cfg Config) (*Member, error) {
 	if err := m.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store member %s: %w", cfg.NodeID, err), m.release())
 	}
+	m.observeLeaders()
 	m.electIfAlone()
 	m.startGroup()
 	return m, nil

@@ -23,6 +23,7 @@ type Status struct {
 	Snapshot    *SnapshotStatus  `json:"snapshot,omitempty"` // the newest one; nil if there is none
 	Sending     []SnapshotSender `json:"sending,omitempty"`  // snapshots that this member sends to others
 	Store       mvcc.Stats       `json:"store"`              // revision, compacted revision, applied index, sizes
+	QuotaBytes  int64            `json:"quotaBytes"`         // Config.QuotaBytes
 	Compaction  Compaction       `json:"compaction"`         // by age, as far as this member proposed it
 	Alarms      []Alarm          `json:"alarms,omitempty"`
 }
@@ -39,7 +40,7 @@ type SnapshotStatus struct {
 func (m *Member) Status() (Status, error) {
 	s := Status{
 		NodeID: m.cfg.NodeID, Role: m.raft.State().String(), Term: m.raft.CurrentTerm(), Leader: m.Leader(),
-		LastIndex: m.raft.LastIndex(), CommitIndex: m.raft.CommitIndex(), LogBytes: fileBytes(m.cfg.Dir, logFile),
+		LastIndex: m.raft.LastIndex(), CommitIndex: m.raft.CommitIndex(), LogBytes: fileBytes(m.cfg.Dir, logFile), QuotaBytes: m.cfg.QuotaBytes,
 		Sending: m.transport.sending.list(), Compaction: m.retention.status(), Alarms: m.Alarms(),
 	}
 	for _, server := range m.servers() {

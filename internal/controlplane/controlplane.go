@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kontiki/apiserver"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage/etcd"
@@ -112,12 +114,21 @@ func (c *ControlPlane) openAPI() (err error) {
 		AdvertiseAddress: c.config.AdvertiseAddress,
 		AdvertisePort:    uint16(c.port()),
 		ServiceCIDR:      c.config.ServiceCIDR,
+		Collectors:       c.collectors(),
 		Log:              c.config.Log.With("component", "apiserver"),
 	})
 	if err != nil {
 		return fmt.Errorf("API server: %w", err)
 	}
 	return nil
+}
+
+// collectors are the metrics of the member here.
+func (c *ControlPlane) collectors() []prometheus.Collector {
+	if c.store == nil {
+		return nil
+	}
+	return []prometheus.Collector{c.store.Collector()}
 }
 
 func (c *ControlPlane) port() int { return c.config.Listener.Addr().(*net.TCPAddr).Port }
