@@ -24,7 +24,9 @@ type imageRef struct {
 
 // start creates and starts one container. A refusal is an event, a waiting reason for the status, and an error that
 // has the worker come back.
-func (w *worker) start(ctx context.Context, pod *corev1.Pod, state *podstate.State, s podstate.Start, image *imageRef) (*podstate.Waiting, error) {
+func (w *worker) start(
+	ctx context.Context, pod *corev1.Pod, state *podstate.State, s podstate.Start, image *imageRef,
+) (*podstate.Waiting, error) {
 	c := s.Container
 	config, err := w.containerConfig(ctx, pod, state, s, image)
 	if err != nil {
@@ -61,7 +63,9 @@ func (w *worker) refused(pod *corev1.Pod, c *corev1.Container, reason string, er
 	return &podstate.Waiting{Reason: reason, Message: text}, fmt.Errorf("container %s: %s: %w", c.Name, reason, err)
 }
 
-func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, state *podstate.State, s podstate.Start, image *imageRef) (*runtimeapi.ContainerConfig, error) {
+func (w *worker) containerConfig(
+	ctx context.Context, pod *corev1.Pod, state *podstate.State, s podstate.Start, image *imageRef,
+) (*runtimeapi.ContainerConfig, error) {
 	services, err := w.a.services(ctx)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,9 @@ func earliest(a, b time.Time) time.Time {
 }
 
 // perform does what a plan says; changed asks for another round.
-func (w *worker) perform(ctx context.Context, pod *corev1.Pod, state *podstate.State, plan *podstate.Plan, waiting map[string]podstate.Waiting) (changed bool, wake time.Time, err error) {
+func (w *worker) perform(
+	ctx context.Context, pod *corev1.Pod, state *podstate.State, plan *podstate.Plan, waiting map[string]podstate.Waiting,
+) (changed bool, wake time.Time, err error) {
 	for _, id := range plan.StopSandboxes {
 		if err := w.stopSandbox(ctx, id); err != nil {
 			return false, wake, err

@@ -2,13 +2,9 @@ package logs
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"time"
 )
-
-// ErrMalformed is a line that is not in the CRI log format.
-var ErrMalformed = errors.New("malformed CRI log line")
 
 // Entry is one line of a CRI log file:
 //

@@ -54,7 +54,9 @@ func (e *environment) list() []*runtimeapi.KeyValue {
 }
 
 // newEnvironment evaluates envFrom, then env in its order, above the service links.
-func newEnvironment(ctx context.Context, pod *corev1.Pod, c *corev1.Container, facts Facts, links map[string]string, src Sources) (*environment, error) {
+func newEnvironment(
+	ctx context.Context, pod *corev1.Pod, c *corev1.Container, facts Facts, links map[string]string, src Sources,
+) (*environment, error) {
 	e := &environment{values: map[string]string{}, links: links}
 	for i := range c.EnvFrom {
 		if err := e.from(ctx, pod.Namespace, &c.EnvFrom[i], src); err != nil {
@@ -108,7 +110,9 @@ func (e *environment) from(ctx context.Context, namespace string, f *corev1.EnvF
 }
 
 // resolve evaluates one valueFrom. ok is false when an optional source or key is absent.
-func resolve(ctx context.Context, pod *corev1.Pod, c *corev1.Container, facts Facts, from *corev1.EnvVarSource, src Sources) (value string, ok bool, err error) {
+func resolve(
+	ctx context.Context, pod *corev1.Pod, c *corev1.Container, facts Facts, from *corev1.EnvVarSource, src Sources,
+) (value string, ok bool, err error) {
 	switch {
 	case from.FieldRef != nil:
 		value, err = FieldRef(pod, facts, from.FieldRef.FieldPath)

@@ -35,9 +35,6 @@ type Target struct {
 // maxOutput bounds what is read of an HTTP body for a failure message.
 const maxOutput = 10 << 10
 
-// ErrPort is a probe or hook that names a port its container does not have.
-var ErrPort = errors.New("no such port")
-
 // Check makes one probe. nil is success; the error's text is what the Unhealthy event says.
 func Check(ctx context.Context, p *corev1.ProbeHandler, t Target, exec Exec) error {
 	switch {

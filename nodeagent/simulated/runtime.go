@@ -20,7 +20,7 @@ type Config struct {
 	PodCIDR string
 	// StateFile keeps sandboxes and containers across restarts of the process. Empty: in memory only.
 	StateFile string
-	Log *slog.Logger // nil discards
+	Log       *slog.Logger // nil discards
 }
 
 // Runtime implements the RuntimeService and the ImageService of CRI v1. It is safe for concurrent use.
