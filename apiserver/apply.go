@@ -47,7 +47,8 @@ func (t *target) checkApplied(applied *unstructured.Unstructured) error {
 	}
 	want := t.resource.GroupVersionKind()
 	if found := applied.GroupVersionKind(); found != want {
-		return badRequest("the applied configuration is a %s in version %q, not a %s in version %q", found.Kind, found.GroupVersion(), want.Kind, want.GroupVersion())
+		return badRequest("the applied configuration is a %s in version %q, not a %s in version %q",
+			found.Kind, found.GroupVersion(), want.Kind, want.GroupVersion())
 	}
 	metadata, found, err := unstructured.NestedMap(applied.Object, "metadata")
 	if err != nil {

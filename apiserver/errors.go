@@ -59,7 +59,8 @@ func errNotFoundPath() error {
 }
 
 func errMethodNotAllowed() error {
-	err := statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+	err := statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"the server does not allow this method on the requested resource")
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	return err
 }

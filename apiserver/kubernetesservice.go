@@ -44,7 +44,10 @@ func (s *Server) kubernetesService() *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP:  address,
 			ClusterIPs: []string{address},
-			Ports:      []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(int32(s.config.AdvertisePort))}},
+			Ports: []corev1.ServicePort{{
+				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP,
+				TargetPort: intstr.FromInt32(int32(s.config.AdvertisePort)),
+			}},
 		},
 	}
 }

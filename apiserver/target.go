@@ -161,16 +161,23 @@ func (s *Server) handlerOf(t *target) verbHandler {
 			return s.serveCommand
 		}
 	}
-	return map[string]verbHandler{
-		"get":              s.serveGet,
-		"list":             s.serveList,
-		"watch":            s.serveWatch,
-		"create":           s.serveCreate,
-		"update":           s.serveUpdate,
-		"patch":            s.servePatch,
-		"delete":           s.serveDelete,
-		"deletecollection": s.serveDeleteCollection,
-	}[t.verb]
+	switch t.verb {
+	case "get":
+		return s.serveGet
+	case "list":
+		return s.serveList
+	case "watch":
+		return s.serveWatch
+	case "create":
+		return s.serveCreate
+	case "update":
+		return s.serveUpdate
+	case "patch":
+		return s.servePatch
+	case "delete":
+		return s.serveDelete
+	}
+	return s.serveDeleteCollection // resolve lets no other verb pass
 }
 
 // maxUserAgentLength bounds what a client may make us store with every write.

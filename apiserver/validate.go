@@ -53,7 +53,8 @@ func validateFinalizers(m metav1.Object) (faults field.ErrorList) {
 			continue
 		}
 		if !strings.Contains(name, "/") {
-			faults = append(faults, field.Invalid(metadataPath.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+			faults = append(faults, field.Invalid(metadataPath.Child("finalizers").Index(i), name,
+				"name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
 	return faults

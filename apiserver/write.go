@@ -182,7 +182,8 @@ func (s *Server) checkNamespace(ctx context.Context, t *target, name string) err
 	if accessor(found).GetDeletionTimestamp() == nil {
 		return nil
 	}
-	refused := apierrors.NewForbidden(t.groupResource(), name, errors.New("unable to create new content in namespace "+t.namespace+" because it is being terminated"))
+	refused := apierrors.NewForbidden(t.groupResource(), name, errors.New(
+		"unable to create new content in namespace "+t.namespace+" because it is being terminated"))
 	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type:    "NamespaceTerminating",
 		Message: "namespace " + t.namespace + " is being terminated",

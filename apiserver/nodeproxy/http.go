@@ -66,7 +66,9 @@ func (p *Proxy) Node(w http.ResponseWriter, r *http.Request, node *corev1.Node, 
 }
 
 // Service serves services/proxy: a request to one of the service's ready endpoints.
-func (p *Proxy) Service(w http.ResponseWriter, r *http.Request, service *corev1.Service, slices []*discoveryv1.EndpointSlice, name, path string) error {
+func (p *Proxy) Service(
+	w http.ResponseWriter, r *http.Request, service *corev1.Service, slices []*discoveryv1.EndpointSlice, name, path string,
+) error {
 	scheme, _, port, ok := utilnet.SplitSchemeNamePort(name)
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", name))

@@ -42,10 +42,10 @@ var wellKnown = map[string]string{
 		"Suffixes are n, u, m, k, M, G, T, P, E (powers of ten) and Ki, Mi, Gi, Ti, Pi, Ei (powers of two).",
 	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": "IntOrString is an integer or a string: a port number or its name, " +
 		"a count or a percentage.",
-	"io.k8s.apimachinery.pkg.apis.meta.v1.Time":       "Time is a moment in RFC 3339, to the second.",
-	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime":  "MicroTime is a moment in RFC 3339, to the microsecond.",
-	"io.k8s.apimachinery.pkg.apis.meta.v1.Duration":   "Duration is a span of time such as \"1h30m\".",
-	"io.k8s.apimachinery.pkg.runtime.RawExtension":    "RawExtension is an object of any kind.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.Time":      "Time is a moment in RFC 3339, to the second.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "MicroTime is a moment in RFC 3339, to the microsecond.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.Duration":  "Duration is a span of time such as \"1h30m\".",
+	"io.k8s.apimachinery.pkg.runtime.RawExtension":   "RawExtension is an object of any kind.",
 }
 
 // refer returns a reference to t, whose definition it adds first.
