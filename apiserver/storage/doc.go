@@ -1,5 +1,5 @@
 // Package storage keeps API objects in the revisioned store: a Store for each resource gives them
-// create, get, list, guaranteed update, delete and watch.
+// create, get, list, guaranteed update (a deletion is one, too) and watch.
 //
 // Objects live where, and as, Kubernetes keeps them: under /registry/<resource>/<namespace>/<name>,
 // as protobuf in the k8s\x00 envelope if they are built in, as JSON if they are custom resources.

@@ -111,7 +111,7 @@ func TestAP09_ExpiredPageToken(t *testing.T) {
 		selection := storage.Selection{Namespace: "t"}
 		first := mustList(t, s, storage.ListOptions{Selection: selection, Limit: 8})
 		mustCreate(t, s, configMap("c10-new", nil))
-		_, err := s.Delete(t.Context(), "t", "c12", storage.UpdateOptions{}, nil)
+		_, err := s.Update(t.Context(), "t", "c12", storage.UpdateOptions{}, remove)
 		require.NoError(t, err)
 		compacted := mustList(t, s, storage.ListOptions{}).Revision
 		e.kv.compactTo(compacted)

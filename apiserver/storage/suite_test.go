@@ -126,6 +126,9 @@ func mustCreate(t testing.TB, s *storage.Store, obj runtime.Object) *watch.Objec
 	return created
 }
 
+// remove is a Change that deletes the object.
+func remove(*watch.Object) (runtime.Object, error) { return nil, nil }
+
 // setData is a Change that sets one key of a ConfigMap.
 func setData(key, value string) storage.Change {
 	return func(current *watch.Object) (runtime.Object, error) {

@@ -54,18 +54,6 @@ func (s *Store) Update(ctx context.Context, namespace, name string, options Upda
 	}
 }
 
-// Delete removes the object once check, which may be nil, has accepted its current state. The
-// result's Object is the last state, with the resourceVersion of the deletion.
-func (s *Store) Delete(ctx context.Context, namespace, name string, options UpdateOptions, check func(*watch.Object) error) (Result, error) {
-	options.CreateMissing = false
-	return s.Update(ctx, namespace, name, options, func(current *watch.Object) (runtime.Object, error) {
-		if check == nil {
-			return nil, nil
-		}
-		return nil, check(current)
-	})
-}
-
 // update is one call of Update.
 type update struct {
 	*Store

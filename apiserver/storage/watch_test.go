@@ -76,7 +76,7 @@ func TestAP11_ObjectEntersAndLeavesASelector(t *testing.T) {
 		left := mustUpdate(t, s, "c", setLabel("odd", "no")).Object
 		mustUpdate(t, s, "c", setData("k", "unseen"))
 		entered := mustUpdate(t, s, "c", setLabel("odd", "yes")).Object
-		deleted, err := s.Delete(t.Context(), "t", "c", storage.UpdateOptions{}, nil)
+		deleted, err := s.Update(t.Context(), "t", "c", storage.UpdateOptions{}, remove)
 		require.NoError(t, err)
 		want := []string{
 			"ADDED c@" + resourceVersion(first), "DELETED c@" + resourceVersion(left),

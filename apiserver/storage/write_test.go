@@ -169,23 +169,23 @@ func TestAP35_Preconditions(t *testing.T) {
 		first := mustCreate(t, s, configMap("a", nil))
 		second := mustUpdate(t, s, "a", setData("k", "2"))
 		for _, options := range []storage.UpdateOptions{{UID: "wrong"}, {ResourceVersion: resourceVersion(first)}} {
-			_, err := s.Delete(t.Context(), "t", "a", options, nil)
+			_, err := s.Update(t.Context(), "t", "a", options, remove)
 			var precondition *storage.PreconditionError
 			require.ErrorAs(t, err, &precondition)
 		}
 		refused := errors.New("refused")
-		_, err := s.Delete(t.Context(), "t", "a", storage.UpdateOptions{}, func(*watch.Object) error { return refused })
+		_, err := s.Update(t.Context(), "t", "a", storage.UpdateOptions{}, func(*watch.Object) (runtime.Object, error) { return nil, refused })
 		require.ErrorIs(t, err, refused)
 		got, err := s.Get(t.Context(), "t", "a", storage.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, second.Object.Revision, got.Revision)
 
-		result, err := s.Delete(t.Context(), "t", "a", storage.UpdateOptions{UID: "uid-a", ResourceVersion: resourceVersion(got)}, nil)
+		result, err := s.Update(t.Context(), "t", "a", storage.UpdateOptions{UID: "uid-a", ResourceVersion: resourceVersion(got)}, remove)
 		require.NoError(t, err)
 		require.True(t, result.Deleted)
 		require.Equal(t, "2", result.Object.Object().(*corev1.ConfigMap).Data["k"])
 		require.Greater(t, result.Object.Revision, got.Revision)
-		_, err = s.Delete(t.Context(), "t", "a", storage.UpdateOptions{}, nil)
+		_, err = s.Update(t.Context(), "t", "a", storage.UpdateOptions{}, remove)
 		require.ErrorIs(t, err, storage.ErrNotFound)
 	})
 }
@@ -231,7 +231,7 @@ func TestAP45_DryRunTouchesNothing(t *testing.T) {
 		result, err := s.Update(t.Context(), "t", "a", storage.UpdateOptions{DryRun: true}, setData("k", "new"))
 		require.NoError(t, err)
 		require.Equal(t, "new", result.Object.Object().(*corev1.ConfigMap).Data["k"])
-		result, err = s.Delete(t.Context(), "t", "a", storage.UpdateOptions{DryRun: true}, nil)
+		result, err = s.Update(t.Context(), "t", "a", storage.UpdateOptions{DryRun: true}, remove)
 		require.NoError(t, err)
 		require.True(t, result.Deleted)
 
@@ -249,7 +249,7 @@ func TestAP38_ClaimsAreFreedWithTheObject(t *testing.T) {
 			_, err := s.Create(t.Context(), service("b", "10.96.0.17"), storage.CreateOptions{})
 			require.Error(t, err)
 			require.Equal(t, "/registry/services/specs/t/a", e.stored(t, "/kontiki/claims/clusterip/10.96.0.17"))
-			_, err = s.Delete(t.Context(), "t", "a", storage.UpdateOptions{}, nil)
+			_, err = s.Update(t.Context(), "t", "a", storage.UpdateOptions{}, remove)
 			require.NoError(t, err)
 			require.Empty(t, e.stored(t, "/kontiki/claims/clusterip/10.96.0.17"))
 		}
