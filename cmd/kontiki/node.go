@@ -133,6 +133,9 @@ func (n *node) startLocalAgent(context.Context) error {
 // startClients starts what only needs the API server, and what commands on this machine call.
 func (n *node) startClients(context.Context) error {
 	n.control.StoreStatus = n.plane.StoreStatus
+	if member := n.plane.Store(); member != nil {
+		n.control.Store = member
+	}
 	n.control.StoreClientURL = func(context.Context) (string, error) { return n.plane.StoreClientURL() }
 	n.start(
 		part{"controllers", func(ctx context.Context) error {

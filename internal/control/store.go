@@ -74,13 +74,16 @@ func (s *Server) addStore(mux *http.ServeMux) {
 	mux.HandleFunc("GET /store/snapshot", s.withStore(s.saveSnapshot))
 }
 
+// origin is who the raft log shows for what is asked through the socket: its owner has the data directory.
+var origin = raftstore.Origin{User: "system:store", UserAgent: "kontiki store"}
+
 func (s *Server) withStore(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.Store == nil {
 			http.Error(w, ErrNoMember.Error(), http.StatusNotImplemented)
 			return
 		}
-		next(w, r)
+		next(w, r.WithContext(raftstore.WithOrigin(r.Context(), origin)))
 	}
 }
 
