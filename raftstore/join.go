@@ -20,8 +20,16 @@ import (
 const joinRetry = time.Second
 
 // join is a goroutine: it asks until this member is in a configuration.
+//
+// At the address of a member whose disk was lost, it gets that one's entries, and with them a configuration
+// that does not list it, before it is added: that is no reason to stop asking, nor to think it was removed.
 func (m *Member) join(ctx context.Context) {
-	for len(m.servers()) == 0 {
+	if len(m.servers()) > 0 {
+		return
+	}
+	m.joining.Store(true)
+	defer m.joining.Store(false)
+	for !m.isMember() {
 		var errs []error
 		for _, address := range m.cfg.Join {
 			err := m.askToJoin(ctx, address)
@@ -38,6 +46,12 @@ func (m *Member) join(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// isMember says whether this member's newest configuration lists it.
+func (m *Member) isMember() bool {
+	_, ok := serverByID(m.servers(), m.cfg.NodeID)
+	return ok
 }
 
 func (m *Member) askToJoin(ctx context.Context, address string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -30,6 +31,7 @@ type Member struct {
 	counters  counters
 	changes   turn           // held by who makes a change of membership; comes before all other locks
 	removed   chan struct{}  // closed when this member has learned that it is none any more
+	joining   atomic.Bool    // what Config.Join says is being done
 	closed    chan struct{}  // closed by Close
 	group     sync.WaitGroup // goroutines of startGroup
 	stopGroup context.CancelFunc

@@ -83,10 +83,12 @@ func (m *Member) startRaft() error {
 	if err := m.bootstrap(rc, logs); err != nil {
 		return err
 	}
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, disk, m.snapshots, m.transport)
+	voting := newElectorate(m.transport, m.raftID())
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, disk, m.snapshots, voting)
 	if err != nil {
-		return err
+		return errors.Join(err, voting.Close())
 	}
+	voting.of(m.raft)
 	m.proposer = newProposer(m.raft)
 	m.proposer.start()
 	m.forwarder = newForwarder(m.mux)

@@ -38,7 +38,7 @@ func (m *Member) watchMembership(ctx context.Context) {
 
 func (m *Member) wasRemoved(ctx context.Context) bool {
 	servers := m.servers()
-	if _, id := m.raft.LeaderWithID(); id != "" || len(servers) == 0 {
+	if _, id := m.raft.LeaderWithID(); id != "" || len(servers) == 0 || m.joining.Load() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, orphanInterval)

@@ -1,0 +1,100 @@
+package raftstore
+
+import (
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// electorate is raft's transport for a member that votes only where it is known: not before its own
+// configuration lists it, as voter or learner.
+//
+// Raft 1.8.0 grants its vote to anybody while it has no configuration ("very likely trying to bootstrap"),
+// and later looks for the candidate in it, not for itself. A member with a new id and an empty disk, at
+// the address of one whose disk was lost, would so vote in the name of that one, having forgotten what that
+// one has acknowledged: a candidate without an acknowledged write could win. The cluster simulation found
+// it. The others still know that it must be asked by its address alone, so it is for the member itself to refuse.
+//
+// Nobody waits for such a vote for ever: members are added as learners, which the majority that there
+// was decides without them, and become voters when they have that in their log.
+type electorate struct {
+	transport
+	id   raft.ServerID
+	out  chan raft.RPC
+	stop chan struct{}
+	once sync.Once
+
+	mu   sync.Mutex // guards raft
+	raft *raft.Raft // nil until it was started
+}
+
+var _ raft.WithPreVote = (*electorate)(nil)
+
+func newElectorate(t transport, id raft.ServerID) *electorate {
+	e := &electorate{transport: t, id: id, out: make(chan raft.RPC), stop: make(chan struct{})}
+	go e.pass()
+	return e
+}
+
+// of says whose configuration counts. Before, no votes are given.
+func (e *electorate) of(r *raft.Raft) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.raft = r
+}
+
+// Consumer implements raft.Transport.
+func (e *electorate) Consumer() <-chan raft.RPC { return e.out }
+
+// Close implements raft.WithClose.
+func (e *electorate) Close() error {
+	e.once.Do(func() { close(e.stop) })
+	return e.transport.Close()
+}
+
+// pass hands messages on to raft, in order, until Close.
+func (e *electorate) pass() {
+	for {
+		select {
+		case rpc := <-e.transport.Consumer():
+			if e.refuses(rpc) {
+				continue
+			}
+			select {
+			case e.out <- rpc:
+			case <-e.stop:
+				rpc.Respond(nil, raft.ErrTransportShutdown)
+				return
+			}
+		case <-e.stop:
+			return
+		}
+	}
+}
+
+// refuses answers requests for a vote that the member must not give.
+func (e *electorate) refuses(rpc raft.RPC) bool {
+	switch req := rpc.Command.(type) {
+	case *raft.RequestVoteRequest:
+		if !e.isMember() {
+			rpc.Respond(&raft.RequestVoteResponse{RPCHeader: req.RPCHeader}, nil)
+			return true
+		}
+	case *raft.RequestPreVoteRequest:
+		if !e.isMember() {
+			rpc.Respond(&raft.RequestPreVoteResponse{RPCHeader: req.RPCHeader}, nil)
+			return true
+		}
+	}
+	return false
+}
+
+func (e *electorate) isMember() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.raft == nil {
+		return false
+	}
+	_, ok := serverByID(e.raft.GetConfiguration().Configuration().Servers, string(e.id))
+	return ok
+}
