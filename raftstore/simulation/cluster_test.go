@@ -26,6 +26,7 @@ type cluster struct {
 
 	mu    sync.Mutex // guards everything below
 	lives map[string]int
+	ids   map[string]string // of members that were replaced; the others' are their names
 	up    map[string]*process
 	disks map[string]*disk
 }
@@ -53,7 +54,7 @@ func newCluster(seed uint64, dir string, t tuning, log *slog.Logger, r *report) 
 	c := &cluster{
 		names: []string{"a", "b", "c", "d", "e"}[:t.Members], dir: dir, tuning: t, log: log, lessons: r,
 		network: newNetwork(newDice(seed, "network")),
-		lives:   map[string]int{}, up: map[string]*process{}, disks: map[string]*disk{},
+		lives:   map[string]int{}, ids: map[string]string{}, up: map[string]*process{}, disks: map[string]*disk{},
 	}
 	for _, name := range c.names {
 		c.disks[name] = &disk{dice: newDice(seed, "disk "+name)}
@@ -87,12 +88,36 @@ func (c *cluster) config(p *process) raftstore.Config {
 	for _, name := range c.names {
 		peers = append(peers, raftstore.Peer{ID: name, Address: name})
 	}
-	return raftstore.Config{
+	cfg := raftstore.Config{
 		Dir: p.dir, NodeID: p.name, Network: p.port, Bootstrap: true, Peers: peers,
 		SnapshotEntries: c.tuning.SnapshotEntries, SnapshotInterval: c.tuning.SnapshotInterval,
 		Store:     mvcc.Options{CommitInterval: c.tuning.CommitInterval, TailBytes: c.tuning.TailBytes},
 		DiskDelay: p.disk.delay,
 		Log:       c.log.With("member", p.String()),
+	}
+	if id := c.id(p.name); id != p.name {
+		cfg.NodeID, cfg.Bootstrap, cfg.Peers, cfg.Join = id, false, nil, c.names
+	}
+	return cfg
+}
+
+// id returns the id that a member has in the cluster.
+func (c *cluster) id(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id := c.ids[name]; id != "" {
+		return id
+	}
+	return name
+}
+
+// replace gives a member that is down an empty disk and a new id.
+func (c *cluster) replace(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids[name] = fmt.Sprintf("%s%d", name, c.lives[name])
+	if err := os.RemoveAll(c.dirOf(name, c.lives[name])); err != nil {
+		c.lessons.add("lose the disk of %s: %v", name, err)
 	}
 }
 

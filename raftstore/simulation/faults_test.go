@@ -27,20 +27,25 @@ var kinds = []struct {
 	who    int // how many members it takes; 0 is a number up to all
 	most   time.Duration
 }{
-	{"cut off", 4, 1, 3 * time.Second},            // all that is sent from or to a member waits
-	{"deafen", 3, 1, 3 * time.Second},             // only what is sent to it
-	{"mute", 3, 1, 3 * time.Second},               // only what it sends
-	{"cut between", 3, 2, 3 * time.Second},        // two members, both ways; others reach both
-	{"refuse", 4, 1, 3 * time.Second},             // a member's connections break and no new ones can be made
-	{"break connections", 4, 2, 0},                // once
-	{"worsen", 5, 0, 6 * time.Second},             // slow and lossy ways from and to some members
-	{"kill", 8, 1, 3 * time.Second},               // and start again from what is in the files
-	{"kill some", 3, 0, 3 * time.Second},          // at the same moment
-	{"stop", 4, 1, 3 * time.Second},               // cleanly
-	{"slow disk", 5, 0, 6 * time.Second},          // each write takes up to slowWrite
-	{"stick disk", 4, 1, 3 * time.Second},         // nothing is written for so long
-	{"pause", 4, 1, 3 * time.Second},              // disk and network stand still, as with SIGSTOP
-	{"pause and kill", 2, 1, 3 * time.Second},     // and it never wakes up
+	{"cut off", 4, 1, 3 * time.Second},        // all that is sent from or to a member waits
+	{"deafen", 3, 1, 3 * time.Second},         // only what is sent to it
+	{"mute", 3, 1, 3 * time.Second},           // only what it sends
+	{"cut between", 3, 2, 3 * time.Second},    // two members, both ways; others reach both
+	{"refuse", 4, 1, 3 * time.Second},         // a member's connections break and no new ones can be made
+	{"break connections", 4, 2, 0},            // once
+	{"worsen", 5, 0, 6 * time.Second},         // slow and lossy ways from and to some members
+	{"kill", 8, 1, 3 * time.Second},           // and start again from what is in the files
+	{"kill some", 3, 0, 3 * time.Second},      // at the same moment
+	{"stop", 4, 1, 3 * time.Second},           // cleanly
+	{"slow disk", 5, 0, 6 * time.Second},      // each write takes up to slowWrite
+	{"stick disk", 4, 1, 3 * time.Second},     // nothing is written for so long
+	{"pause", 4, 1, 3 * time.Second},          // disk and network stand still, as with SIGSTOP
+	{"pause and kill", 2, 1, 3 * time.Second}, // and it never wakes up
+	{"lose disk", 2, 1, 2 * time.Second},      // and begin anew with a new id
+	{"remove", 2, 1, 2 * time.Second},         // and join again with a new id
+	{"demote", 2, 1, 2 * time.Second},         // and promote again
+	{"move leader", 3, 1, 0},
+	{"defragment", 2, 1, 0},
 	{"slow disk and kill", 4, 1, 3 * time.Second}, // the kill falls between a log write and its acknowledgement
 }
 
@@ -125,6 +130,12 @@ func (s *simulation) strike(f fault) {
 		s.cluster.disks[f.who[0]].stick(f.lasts)
 	case "pause":
 		s.pause(f)
+	case "lose disk", "remove", "demote":
+		s.changeMembers(f)
+	case "move leader":
+		s.moveLeader(f)
+	case "defragment":
+		s.defragment(f)
 	default:
 		s.endProcesses(f)
 	}

@@ -42,17 +42,18 @@ func TestSimulation(t *testing.T) {
 
 // simulation is one seed.
 type simulation struct {
-	seed    uint64
-	during  time.Duration
-	dice    *dice
-	lessons *report
-	cluster *cluster
-	history *history
-	record  record
-	watches []*watcher
-	final   int64                  // newest revision at the end
-	turns   map[string]*sync.Mutex // by member: held by who ends and starts its processes
-	healing sync.WaitGroup         // of faults that are not over
+	seed     uint64
+	during   time.Duration
+	dice     *dice
+	lessons  *report
+	cluster  *cluster
+	history  *history
+	record   record
+	watches  []*watcher
+	final    int64                  // newest revision at the end
+	turns    map[string]*sync.Mutex // by member: held by who ends and starts its processes
+	changing sync.Mutex             // held while a change of membership is under way
+	healing  sync.WaitGroup         // of faults that are not over
 
 	mu     sync.Mutex // guards counts
 	counts map[string]int
