@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -66,16 +67,23 @@ func (s *clusterServer) MemberAdd(ctx context.Context, r *pb.MemberAddRequest) (
 	if err := add(ctx, id, address); err != nil {
 		return nil, toStatus(err)
 	}
+	list, err := s.membersOnce(ctx, id, func(m *raftstore.MemberInfo) bool { return m != nil })
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	// The other kind begins as a learner as well; etcd's clients expect what they asked for.
 	added := s.describe(raftstore.MemberInfo{ID: id, Address: address, Learner: r.IsLearner})
-	return &pb.MemberAddResponse{Header: s.noRevision(), Member: added, Members: s.members()}, nil
+	return &pb.MemberAddResponse{Header: s.noRevision(), Member: added, Members: list}, nil
 }
 
 // MemberRemove implements pb.ClusterServer.
 func (s *clusterServer) MemberRemove(ctx context.Context, r *pb.MemberRemoveRequest) (*pb.MemberRemoveResponse, error) {
-	if err := s.member.RemoveMember(ctx, s.nodeID(r.ID)); err != nil {
+	id := s.nodeID(r.ID)
+	if err := s.member.RemoveMember(ctx, id); err != nil {
 		return nil, toStatus(err)
 	}
-	return &pb.MemberRemoveResponse{Header: s.noRevision(), Members: s.members()}, nil
+	list, err := s.membersOnce(ctx, id, func(m *raftstore.MemberInfo) bool { return m == nil })
+	return &pb.MemberRemoveResponse{Header: s.noRevision(), Members: list}, toStatus(err)
 }
 
 // MemberUpdate implements pb.ClusterServer.
@@ -84,18 +92,51 @@ func (s *clusterServer) MemberUpdate(ctx context.Context, r *pb.MemberUpdateRequ
 	if err != nil {
 		return nil, err
 	}
-	if err := s.member.UpdateMember(ctx, s.nodeID(r.ID), address); err != nil {
+	id := s.nodeID(r.ID)
+	if err := s.member.UpdateMember(ctx, id, address); err != nil {
 		return nil, toStatus(err)
 	}
-	return &pb.MemberUpdateResponse{Header: s.noRevision(), Members: s.members()}, nil
+	list, err := s.membersOnce(ctx, id, func(m *raftstore.MemberInfo) bool { return m != nil && m.Address == address })
+	return &pb.MemberUpdateResponse{Header: s.noRevision(), Members: list}, toStatus(err)
 }
 
 // MemberPromote implements pb.ClusterServer.
 func (s *clusterServer) MemberPromote(ctx context.Context, r *pb.MemberPromoteRequest) (*pb.MemberPromoteResponse, error) {
-	if err := s.member.PromoteMember(ctx, s.nodeID(r.ID)); err != nil {
+	id := s.nodeID(r.ID)
+	if err := s.member.PromoteMember(ctx, id); err != nil {
 		return nil, toStatus(err)
 	}
-	return &pb.MemberPromoteResponse{Header: s.noRevision(), Members: s.members()}, nil
+	list, err := s.membersOnce(ctx, id, func(m *raftstore.MemberInfo) bool { return m != nil && !m.Learner })
+	return &pb.MemberPromoteResponse{Header: s.noRevision(), Members: list}, toStatus(err)
+}
+
+const (
+	membersPoll = 5 * time.Millisecond
+	membersWait = 5 * time.Second
+)
+
+// membersOnce returns the members when this one has heard of a change that the leader has made. If that
+// takes too long, as when another change follows at once, it returns what is known here.
+func (s *clusterServer) membersOnce(ctx context.Context, id string, heard func(*raftstore.MemberInfo) bool) ([]*pb.Member, error) {
+	tick := time.NewTicker(membersPoll)
+	defer tick.Stop()
+	for limit := time.Now().Add(membersWait); !heard(s.find(id)) && time.Now().Before(limit); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.members(), nil
+}
+
+func (s *clusterServer) find(id string) *raftstore.MemberInfo {
+	for _, m := range s.member.LocalMembers() {
+		if m.ID == id {
+			return &m
+		}
+	}
+	return nil
 }
 
 // nodeID finds a member by etcd's kind of id; empty, which is nobody, if there is none.
