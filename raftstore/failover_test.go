@@ -269,7 +269,7 @@ func TestHeartbeatsGoThroughMainLoop(t *testing.T) {
 	n := NewMemoryNetwork()
 	var ends []transport
 	for _, name := range []string{"a", "b"} {
-		m := newMux(n.Join(name), nil)
+		m := newMux(n.Join(name), anyone, nil)
 		tr := newTransport(m, Config{Log: quiet()})
 		defer func() {
 			tr.CloseStreams()

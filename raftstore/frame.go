@@ -44,6 +44,8 @@ const (
 	frameDone       = 21 // no body
 	frameHash       = 22 // varint, a revision; answered by frameHashIs
 	frameHashIs     = 23 // the fingerprint, 32 bytes
+	frameKnown      = 24 // a list of names, see identity.go; answered by frameKnownIs
+	frameKnownIs    = 25 // flags: known
 )
 
 const (

@@ -20,7 +20,8 @@ const helloTimeout = 5 * time.Second
 // mux shares a member's Network between raft and forwarded requests.
 type mux struct {
 	network Network
-	raft    chan net.Conn // unbuffered; a connection waits until raft accepts it or the mux is closed
+	raft    chan net.Conn        // unbuffered; a connection waits until raft accepts it or the mux is closed
+	admit   func(net.Conn) error // decides about a connection for raft
 	forward func(net.Conn)
 	stop    chan struct{}
 	group   sync.WaitGroup
@@ -29,10 +30,10 @@ type mux struct {
 	conns map[*trackedConn]struct{}
 }
 
-// newMux accepts connections until close. It calls forward, in a goroutine of its own, for each
+// newMux accepts connections until close. Those that carry raft's messages it keeps if admit returns nil. It calls forward, in a goroutine of its own, for each
 // connection that carries requests.
-func newMux(n Network, forward func(net.Conn)) *mux {
-	m := &mux{network: n, raft: make(chan net.Conn), forward: forward, stop: make(chan struct{}), conns: map[*trackedConn]struct{}{}}
+func newMux(n Network, admit func(net.Conn) error, forward func(net.Conn)) *mux {
+	m := &mux{network: n, raft: make(chan net.Conn), admit: admit, forward: forward, stop: make(chan struct{}), conns: map[*trackedConn]struct{}{}}
 	m.group.Go(m.accept)
 	return m
 }
@@ -106,6 +107,10 @@ func (m *mux) dispatch(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Time{})
 	switch hello[0] {
 	case streamRaft:
+		if m.admit(conn) != nil {
+			_ = conn.Close()
+			return
+		}
 		select {
 		case m.raft <- conn:
 		case <-m.stop:

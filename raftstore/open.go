@@ -62,8 +62,14 @@ func (m *Member) openFiles() (err error) {
 func (m *Member) startRaft() error {
 	srv := &server{timeout: m.cfg.RequestTimeout}
 	started := make(chan struct{})
-	m.mux = newMux(m.cfg.Network, func(conn net.Conn) {
-		if <-started; srv.raft != nil { // nil if Open fails
+	admit := func(conn net.Conn) error {
+		if <-started; srv.raft == nil { // nil if Open fails
+			return ErrClosed
+		}
+		return m.admit(conn)
+	}
+	m.mux = newMux(m.cfg.Network, admit, func(conn net.Conn) {
+		if <-started; srv.raft != nil {
 			srv.serve(conn)
 		}
 	})

@@ -16,7 +16,7 @@ func TestPipelineEnds(t *testing.T) {
 		n := NewMemoryNetwork()
 		var ends []transport
 		for _, name := range []string{"a", "b"} {
-			m := newMux(n.Join(name), nil)
+			m := newMux(n.Join(name), anyone, nil)
 			tr := newTransport(m, Config{Log: quiet()})
 			defer func() {
 				tr.CloseStreams()

@@ -103,6 +103,9 @@ func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err e
 	case frameHash:
 		body, err := s.hash(ctx, f.body)
 		return frameHashIs, body, err
+	case frameKnown:
+		body, err := s.known(f.body)
+		return frameKnownIs, body, err
 	case frameStatus:
 		body, err := s.status()
 		return frameStatusIs, body, err

@@ -7,7 +7,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"math/big"
+	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -19,10 +22,12 @@ import (
 // TestThreeMembersOverTLS runs three members over TCP on loopback with mutual TLS: raft, forwarded
 // writes and linearizable reads all go through it, and who has no certificate gets nowhere.
 func TestThreeMembersOverTLS(t *testing.T) {
-	server, client := newTLS(t)
+	authority := newAuthority(t)
+	_, client := authority.issue(t, "store-client")
 	var networks []Network
 	var peers []Peer
 	for _, name := range names {
+		server, client := authority.issue(t, name)
 		n, err := Listen("127.0.0.1:0", "", server, client)
 		require.NoError(t, err)
 		networks = append(networks, n)
@@ -54,26 +59,96 @@ func TestThreeMembersOverTLS(t *testing.T) {
 	require.ErrorContains(t, err, "certificate required")
 }
 
-// newTLS makes a certificate authority and one certificate, for both ends of a connection.
-func newTLS(t *testing.T) (server, client *tls.Config) {
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "store-ca"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
-	require.NoError(t, err)
-	ca, err = x509.ParseCertificate(caDER)
-	require.NoError(t, err)
+// testAuthority is a certificate authority.
+type testAuthority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
 
+func newAuthority(t *testing.T) *testAuthority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "member"}, NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"member"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), caKey)
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "store-ca"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, ca, ca, key.Public(), key)
 	require.NoError(t, err)
+	ca, err = x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return &testAuthority{ca, key}
+}
 
+// issue makes a certificate for a name, for both ends of a connection.
+func (a *testAuthority) issue(t *testing.T, name string) (server, client *tls.Config) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name, "peer"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, key.Public(), a.key)
+	require.NoError(t, err)
 	pool := x509.NewCertPool()
-	pool.AddCert(ca)
+	pool.AddCert(a.cert)
 	certificates := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
 	server = &tls.Config{Certificates: certificates, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
-	client = &tls.Config{Certificates: certificates, RootCAs: pool, ServerName: "member"}
+	client = &tls.Config{Certificates: certificates, RootCAs: pool, ServerName: "peer"}
 	return server, client
 }
+
+// TestRaftIsForMembers: a certificate of the authority is enough to ask, but not to send raft's messages; a member that
+// joined while another was away is admitted by it all the same.
+func TestRaftIsForMembers(t *testing.T) {
+	authority := newAuthority(t)
+	open := func(dir, name, address string, tune func(*Config)) *Member {
+		server, client := authority.issue(t, "node-"+name)
+		n, err := Listen(address, "", server, client)
+		require.NoError(t, err)
+		cfg := Config{Dir: dir, NodeID: name, Name: "node-" + name, Network: n, RequestTimeout: 30 * time.Second}
+		tune(&cfg)
+		return openMember(t, cfg)
+	}
+	a := open(t.TempDir(), "a", "127.0.0.1:0", func(c *Config) { c.Bootstrap = true })
+	defer func() { require.NoError(t, a.Close()) }()
+	at := a.cfg.Network.Address()
+	joins := func(c *Config) { c.Join = []string{at} }
+	dir := t.TempDir()
+	b := open(dir, "b", "127.0.0.1:0", joins)
+	voters := func(want int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			n := 0
+			for _, m := range a.LocalMembers() {
+				if !m.Learner && m.Name != "" {
+					n++
+				}
+			}
+			return n == want
+		}, 30*time.Second, 10*time.Millisecond)
+	}
+	voters(2)
+	address := b.cfg.Network.Address()
+
+	c := open(t.TempDir(), "c", "127.0.0.1:0", joins)
+	defer func() { require.NoError(t, c.Close()) }()
+	voters(3)
+	require.NoError(t, b.Close()) // b is away while d joins, and d leads when it is back
+	d := open(t.TempDir(), "d", "127.0.0.1:0", joins)
+	defer func() { require.NoError(t, d.Close()) }()
+	voters(4)
+	require.NoError(t, a.MoveLeader(t.Context(), "d"))
+	b = open(dir, "b", address, func(*Config) {})
+	defer func() { require.NoError(t, b.Close()) }()
+	require.NoError(t, b.WaitReady(t.Context()))
+	require.Equal(t, "d", b.Leader().ID)
+
+	_, stranger := authority.issue(t, "node-x")
+	for kind, admitted := range map[byte]bool{streamRaft: false, streamForward: true} {
+		conn, err := tls.Dial("tcp", at, stranger)
+		require.NoError(t, err)
+		_, err = conn.Write([]byte{kind})
+		require.NoError(t, err)
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(3*time.Second)))
+		_, err = conn.Read(make([]byte, 1))
+		require.Equal(t, admitted, errors.Is(err, os.ErrDeadlineExceeded), "kind %c: %v", kind, err)
+		require.NoError(t, conn.Close())
+	}
+}
+
+// anyone admits every connection.
+func anyone(net.Conn) error { return nil }
