@@ -62,7 +62,8 @@ func (o *agentOptions) addFlags(fs *pflag.FlagSet) {
 	o.options.addFlags(fs, agentDataDir)
 	fs.StringVar(&o.server, "server", "https://127.0.0.1:6443", "URL of the API server")
 	fs.StringVar(&o.pkiDir, "pki-dir", filepath.Join(serverDataDir, "pki"), "the server's pki directory")
-	for _, serverOnly := range []string{"agent", "https-port", "tls-san", "cluster-cidr", "service-cidr", "history-retention"} {
+	for _, serverOnly := range []string{"agent", "https-port", "tls-san", "cluster-cidr", "service-cidr", "client-port", "history-retention",
+		"store-endpoints", "store-ca", "store-cert", "store-key"} {
 		_ = fs.MarkHidden(serverOnly)
 	}
 }
