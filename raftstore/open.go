@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"kontiki/mvcc"
+	"kontiki/raftstore/rejoin"
 )
 
 const storeFile = "mvcc.db"
@@ -89,8 +90,12 @@ func (m *Member) startRaft() error {
 	if err := m.bootstrap(rc, logs); err != nil {
 		return err
 	}
-	voting := newElectorate(m.transport, m.raftID())
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, logs, disk, m.snapshots, voting)
+	guard, err := rejoin.New(logs, m.snapshots)
+	if err != nil {
+		return err
+	}
+	voting := newElectorate(m.transport, m.raftID(), guard)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, guard, disk, m.snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}

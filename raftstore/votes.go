@@ -1,9 +1,12 @@
 package raftstore
 
 import (
+	"context"
 	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"kontiki/raftstore/rejoin"
 )
 
 // electorate is raft's transport for a member that votes only where it is known: not before its own
@@ -20,9 +23,9 @@ import (
 type electorate struct {
 	transport
 	id   raft.ServerID
+	in   chan raft.RPC // what the guard has passed
 	out  chan raft.RPC
-	stop chan struct{}
-	once sync.Once
+	stop context.CancelFunc
 
 	mu   sync.Mutex // guards raft
 	raft *raft.Raft // nil until it was started
@@ -30,9 +33,12 @@ type electorate struct {
 
 var _ raft.WithPreVote = (*electorate)(nil)
 
-func newElectorate(t transport, id raft.ServerID) *electorate {
-	e := &electorate{transport: t, id: id, out: make(chan raft.RPC), stop: make(chan struct{})}
-	go e.pass()
+// newElectorate has the guard of the log (package rejoin) see messages first.
+func newElectorate(t transport, id raft.ServerID, guard *rejoin.Guard) *electorate {
+	ctx, stop := context.WithCancel(context.Background())
+	e := &electorate{transport: t, id: id, in: make(chan raft.RPC), out: make(chan raft.RPC), stop: stop}
+	go guard.Run(ctx, t.Consumer(), e.in)
+	go e.pass(ctx)
 	return e
 }
 
@@ -48,25 +54,25 @@ func (e *electorate) Consumer() <-chan raft.RPC { return e.out }
 
 // Close implements raft.WithClose.
 func (e *electorate) Close() error {
-	e.once.Do(func() { close(e.stop) })
+	e.stop()
 	return e.transport.Close()
 }
 
 // pass hands messages on to raft, in order, until Close.
-func (e *electorate) pass() {
+func (e *electorate) pass(ctx context.Context) {
 	for {
 		select {
-		case rpc := <-e.transport.Consumer():
+		case rpc := <-e.in:
 			if e.refuses(rpc) {
 				continue
 			}
 			select {
 			case e.out <- rpc:
-			case <-e.stop:
+			case <-ctx.Done():
 				rpc.Respond(nil, raft.ErrTransportShutdown)
 				return
 			}
-		case <-e.stop:
+		case <-ctx.Done():
 			return
 		}
 	}
