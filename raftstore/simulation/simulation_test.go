@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -206,11 +208,13 @@ func (s *simulation) compareHashes(up []*process) {
 			}
 			if err != nil {
 				s.lessons.add("hash of %v at %d: %v", p, rev, err)
+				return
 			}
 			hashes[h] = append(hashes[h], p.name)
 		}
 		if len(hashes) > 1 {
-			s.lessons.add("members differ at revision %d: %v", rev, hashes)
+			s.lessons.add("members differ at revision %d: %v", rev, slices.Collect(maps.Values(hashes)))
+			return // and probably at all before
 		}
 	}
 }
