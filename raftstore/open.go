@@ -169,6 +169,8 @@ func (m *Member) Close() (err error) {
 		m.readIndex.close()
 		m.stopGroup()
 		m.group.Wait()
+		// Raft does not answer a transfer of leadership that it has not begun when it is shut down: none may wait.
+		_ = m.changes.take(context.Background())
 		m.handOver()
 		err = m.release()
 	})
