@@ -54,6 +54,9 @@ type Config struct {
 	// DiskDelay, if set, is called before and after each write to raft's log, and to its term and vote:
 	// a simulation makes the disk slow with it.
 	DiskDelay func()
+	// LogBytes is about how much of the raft log is kept, if that is less than what SnapshotEntries says; 128 MiB
+	// by default.
+	LogBytes int64
 	// QuotaBytes is how large the store may grow, free pages not counted, before NOSPACE is raised; 8 GiB by default.
 	QuotaBytes int64
 	// MinFreeBytes is how much of the disk has to be free, else NOSPACE is raised as well; 64 MiB by default.
@@ -75,6 +78,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.SnapshotInterval == 0 {
 		c.SnapshotInterval = 30 * time.Second
 	}
+	c.LogBytes = cmp.Or(c.LogBytes, 128<<20)
 	c.QuotaBytes = cmp.Or(c.QuotaBytes, 8<<30)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, 64<<20)
 	c.HashInterval = cmp.Or(c.HashInterval, 10*time.Minute)

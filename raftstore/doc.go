@@ -19,6 +19,14 @@
 // Leases and what is attached to them are replicated; time is not. The leader measures it (lessor.go),
 // writes down now and then what is left, and proposes to revoke a lease whose time is up.
 //
+// # Members
+//
+// A member joins as a learner (join.go) and is given its vote when it has caught up (steward.go). Changes are
+// the leader's to make (change.go, members.go), from wherever they are asked for; who was removed finds out and stops
+// (removed.go). Names, client addresses and alarms are notes in the store (membernote.go, alarm.go). A
+// majority that is lost for good is recoverquorum.go, a backup snapshot.go and restore.go. What one can look at is in
+// status.go, logentry.go, keyhistory.go, hashcheck.go and metrics.go.
+//
 // # Invariants
 //
 //   - A nil error from Txn means: in the log of a quorum, on disk, and applied by the leader.
@@ -29,8 +37,7 @@
 //     to the snapshot's index (fsm.go), and Open restores one that the file is behind of (recover.go).
 //   - Heartbeats go through raft's main loop, never beside it (transport.go says why).
 //
-// Not yet: changes of membership, learners, snapshots of their own format, raftstore/wal as the log
-// (raft-boltdb is the only one so far) (issue 3).
+// Not yet: raftstore/wal as the log (raft-boltdb is the only one so far).
 //
 // Read first: member.go, then proposer.go and fsm.go.
 package raftstore

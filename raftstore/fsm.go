@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -13,7 +14,8 @@ import (
 // fsm is the state machine that raft drives: it hands committed entries to the mvcc store.
 type fsm struct {
 	store  *mvcc.Store
-	lessor *lessor // hears of leases that come and go; may be nil
+	lessor *lessor       // hears of leases that come and go; may be nil
+	bytes  *atomic.Int64 // counts what is applied; may be nil
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -37,6 +39,9 @@ func (f *fsm) Apply(l *raft.Log) any {
 	commands, err := decodeCommands(l.Data, l.Term)
 	if err != nil {
 		panic(fmt.Sprintf("raftstore: entry %d: %v", l.Index, err))
+	}
+	if f.bytes != nil {
+		f.bytes.Add(int64(len(l.Data)))
 	}
 	results := f.store.Apply(l.Index, commands...)
 	for i, r := range results {

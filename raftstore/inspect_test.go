@@ -173,3 +173,16 @@ func TestNoSpace(t *testing.T) {
 		c.same()
 	})
 }
+
+// TestDiskNearlyFull: the alarm comes before the disk is full, while there is room to write it down.
+func TestDiskNearlyFull(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMember(t, Config{Dir: dir, NodeID: "a", Bootstrap: true, MinFreeBytes: 1 << 62})
+		defer func() { require.NoError(t, m.Close()) }()
+		time.Sleep(3 * spaceInterval)
+		require.Equal(t, []Alarm{{Kind: AlarmNoSpace, MemberID: "a"}}, m.Alarms())
+		_, err := m.Txn(t.Context(), putTxn("k", "v"))
+		require.ErrorIs(t, err, ErrNoSpace)
+	})
+}

@@ -9,6 +9,7 @@ import (
 
 // counters count what happened since the member was opened.
 type counters struct {
+	appliedBytes   atomic.Int64 // of entries
 	leaderChanges  atomic.Int64
 	hashChecks     atomic.Int64 // comparisons of all members' content
 	hashMismatches atomic.Int64 // members that were found to differ

@@ -95,7 +95,7 @@ func (m *Member) startRaft() error {
 		return err
 	}
 	voting := newElectorate(m.transport, m.raftID(), guard)
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor}, guard, disk, m.snapshots, voting)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.appliedBytes}, guard, disk, m.snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}
@@ -114,7 +114,7 @@ func (m *Member) startRaft() error {
 func (m *Member) startGroup() {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.stopGroup = cancel
-	work := []func(context.Context){m.watchOver, m.watchMembership, m.introduce, m.watchSpace, m.compareHashes, m.keepHistory}
+	work := []func(context.Context){m.watchOver, m.watchMembership, m.introduce, m.watchSpace, m.compareHashes, m.keepHistory, m.boundLog}
 	if len(m.cfg.Join) > 0 {
 		work = append(work, m.join)
 	}

@@ -1,0 +1,46 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Raft counts entries when it decides about snapshots and about what stays in the log behind one. Entries of ours
+// have between a few and some hundred thousand bytes, so they are counted here as well: a snapshot is
+// taken when half of Config.LogBytes was applied since the last one, and at most about the other half stays behind it.
+
+const logBytesInterval = time.Second
+
+// boundLog is a goroutine.
+func (m *Member) boundLog(ctx context.Context) {
+	var bytes int64 // applied when the last snapshot was taken here
+	for pause(ctx, logBytesInterval) {
+		grown := m.counters.appliedBytes.Load() - bytes
+		if grown < m.cfg.LogBytes/2 {
+			continue
+		}
+		bytes += grown
+		m.keepBehind(grown)
+		if err := m.raft.Snapshot().Error(); err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+			m.cfg.Log.Warn("cannot take a snapshot to make the raft log shorter", "err", err)
+		}
+	}
+}
+
+// keepBehind sets how many entries stay in the log behind a snapshot, given the bytes of those after the last one.
+func (m *Member) keepBehind(bytes int64) {
+	first := uint64(1)
+	if s, err := m.newestSnapshot(); err == nil && s != nil {
+		first = s.Index
+	}
+	entries := max(m.raft.AppliedIndex(), first+1) - first
+	perEntry := max(uint64(bytes)/entries, 1)
+	rc := m.raft.ReloadableConfig()
+	rc.TrailingLogs = min(m.cfg.SnapshotEntries/2, max(uint64(m.cfg.LogBytes)/2/perEntry, 1))
+	if err := m.raft.ReloadConfig(rc); err != nil {
+		m.cfg.Log.Warn("cannot set the number of trailing entries", "err", err)
+	}
+}

@@ -1,0 +1,87 @@
+package raftstore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTwoOfThree_RF04: with one member down, the leader loses sight of the other for a second, over and over. There is a
+// leader again within five seconds each time.
+func TestTwoOfThree_RF04(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, dir, nil)
+		defer c.close()
+		c.stop("c")
+		for range 50 {
+			leader := c.leader("a", "b")
+			c.network.Partition([]string{leader.cfg.NodeID})
+			time.Sleep(time.Second)
+			c.network.Heal()
+			begin := time.Now()
+			c.put(c.members["a"], "k")
+			require.Less(t, time.Since(begin), 5*time.Second)
+		}
+	})
+}
+
+// TestColdStart_RF12: after kill -9 of everything, any two members in any order serve, as soon as the second is up.
+func TestColdStart_RF12(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, dir, nil)
+		defer c.close()
+		for _, order := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
+			c.put(c.members["a"], order)
+			for _, name := range names {
+				c.kill(name)
+			}
+			first, second, third := order[:1], order[1:2], order[2:]
+			c.start(first)
+			time.Sleep(time.Minute)
+			c.start(second)
+			begin := time.Now()
+			c.put(c.members[first], "two")
+			require.Less(t, time.Since(begin), 10*time.Second)
+			time.Sleep(time.Minute)
+			c.start(third)
+			c.same()
+		}
+	})
+}
+
+// TestSnapshotUnderLoad_RF09: a member that is far behind catches up while writes go on that are large enough for the log
+// to be cut by bytes, again and again, behind the snapshot that it is sent.
+func TestSnapshotUnderLoad_RF09(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, dir, func(cfg *Config) { cfg.LogBytes = 1 << 20 })
+		defer c.close()
+		leader := c.leader(names...)
+		away := c.others(leader)[0]
+		value := strings.Repeat("v", 100_000)
+		write := func(n int) {
+			for i := range n {
+				_, err := leader.Txn(t.Context(), putTxn(fmt.Sprint("k", i%20), value))
+				require.NoError(t, err)
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+		c.kill(away)
+		write(100)
+		st, err := leader.Status()
+		require.NoError(t, err)
+		require.NotNil(t, st.Snapshot, "taken because of bytes: there are few entries")
+		require.Less(t, st.LastIndex-st.FirstIndex, uint64(30), "3 MiB at most")
+		c.start(away)
+		write(100)
+		require.NoError(t, c.members[away].WaitReady(t.Context()))
+		c.same()
+		require.Empty(t, leader.transport.sending.list())
+	})
+}
