@@ -77,7 +77,6 @@ func TestNobodyThere(t *testing.T) {
 		_, err = store.Revision(t.Context())
 		require.ErrorIs(t, err, raftstore.ErrNoLeader)
 		require.ErrorContains(t, err, "etcd at "+e.URL()+" cannot answer: ")
-		require.ErrorContains(t, err, "connection")
 		_, err = store.Txn(t.Context(), put("during"))
 		require.ErrorIs(t, err, raftstore.ErrNoLeader)
 		require.NotErrorIs(t, err, raftstore.ErrUnknownOutcome)

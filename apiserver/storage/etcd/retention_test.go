@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,11 +17,11 @@ import (
 // flakyModel is the model of a store, whose compactions can be made to fail.
 type flakyModel struct {
 	*watchtest.Store
-	broken bool
+	broken atomic.Bool
 }
 
 func (m *flakyModel) Compact(_ context.Context, revision int64) error {
-	if m.broken {
+	if m.broken.Load() {
 		return errors.New("broken")
 	}
 	m.Store.Compact(revision)
@@ -40,10 +41,10 @@ func TestHistoryIsKeptByAge(t *testing.T) {
 		require.Less(t, store.Compacted(), first, "too young")
 		pass(20 * time.Minute)
 		require.Equal(t, first, store.Compacted(), "first was the newest until half an hour ago")
-		store.broken = true
+		store.broken.Store(true)
 		pass(2 * time.Hour)
 		require.Equal(t, first, store.Compacted())
-		store.broken = false
+		store.broken.Store(false)
 		pass(10 * time.Minute)
 		require.Equal(t, second, store.Compacted(), "it goes on after a failure")
 		pass(10 * time.Hour)
