@@ -45,7 +45,7 @@ func BenchmarkGet(b *testing.B) {
 
 // BenchmarkFsync is the measure for BenchmarkPut: one bbolt commit of 256 bytes to the same kind of file.
 func BenchmarkFsync(b *testing.B) {
-	log, err := openLog(b.TempDir())
+	log, err := openBolt(filepath.Join(b.TempDir(), stableFile))
 	require.NoError(b, err)
 	defer log.Close()
 	for b.Loop() {

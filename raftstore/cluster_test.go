@@ -3,11 +3,13 @@ package raftstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,22 +78,33 @@ func (c *cluster) kill(name string) {
 // the store, as it is in life, but not behind.
 func copyMember(t testing.TB, m *Member, to string) {
 	require.NoError(t, os.CopyFS(filepath.Join(to, "snapshots"), os.DirFS(filepath.Join(m.cfg.Dir, "snapshots"))))
-	for _, file := range []string{storeFile, logFile} {
-		b := readStill(t, filepath.Join(m.cfg.Dir, file))
-		require.NoError(t, os.WriteFile(filepath.Join(to, file), b, 0o600))
+	for _, pattern := range []string{storeFile, walDirectory + "/*", stableFile} {
+		for name, b := range readStill(t, m.cfg.Dir, pattern) {
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(to, name), b, 0o600))
+		}
 	}
 }
 
-// readStill reads a file that others write to, as it was at one moment: when it reads the same twice.
-func readStill(t testing.TB, path string) []byte {
-	var last []byte
+// readStill reads files that others write to, as they were at one moment: when they read the same twice.
+func readStill(t testing.TB, dir, pattern string) map[string][]byte {
+	var last map[string][]byte
 	for {
-		b, err := os.ReadFile(path)
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
 		require.NoError(t, err)
-		if last != nil && bytes.Equal(b, last) {
-			return b
+		files := map[string][]byte{}
+		for _, path := range paths {
+			b, err := os.ReadFile(path)
+			if errors.Is(err, os.ErrNotExist) {
+				continue // a segment that was recycled meanwhile: it is not the same twice
+			}
+			require.NoError(t, err)
+			files[strings.TrimPrefix(path, dir)] = b
 		}
-		last = b
+		if last != nil && maps.EqualFunc(files, last, bytes.Equal) {
+			return files
+		}
+		last = files
 	}
 }
 

@@ -20,8 +20,8 @@ type Peer struct {
 
 // Config says what a Member is.
 type Config struct {
-	// Dir holds everything that the member keeps: raft.db (log, term and vote), mvcc.db (the store)
-	// and snapshots/. It is created if need be.
+	// Dir holds everything that the member keeps: raft.db (term and vote), log/ (the raft log), mvcc.db
+	// (the store) and snapshots/. It is created if need be.
 	Dir string
 	// NodeID is the member's name in the cluster. It must never change for a Dir.
 	NodeID string
@@ -40,6 +40,9 @@ type Config struct {
 	Name string
 	// ClientURLs are where clients reach this member, as other members are to say; may be empty.
 	ClientURLs []string
+	// RaftLog is where a new Dir keeps the raft log: LogWAL, the default, or LogBoltDB. For one in use it may
+	// only say what is so already, or nothing.
+	RaftLog string
 	// RequestTimeout bounds how long a request looks for a leader and waits for its answer, if its
 	// context does not end earlier; 5 s by default.
 	RequestTimeout time.Duration
@@ -82,6 +85,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.QuotaBytes = cmp.Or(c.QuotaBytes, 8<<30)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, 64<<20)
 	c.HashInterval = cmp.Or(c.HashInterval, 10*time.Minute)
+	if c.RaftLog != "" && c.RaftLog != LogWAL && c.RaftLog != LogBoltDB {
+		return c, fmt.Errorf("raftstore: RaftLog %q is neither %q nor %q", c.RaftLog, LogWAL, LogBoltDB)
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

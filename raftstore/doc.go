@@ -31,13 +31,14 @@
 //
 //   - A nil error from Txn means: in the log of a quorum, on disk, and applied by the leader.
 //     ErrUnknownOutcome means: perhaps. Every other error means: not, and never.
+//
 //   - A proposal is never sent twice. Only one that certainly did not get into a log is tried again.
+//
 //   - The mvcc file holds the applied index beside the data, so raft's own snapshots are not restored
 //     at start (NoSnapshotRestoreOnStart); whoever writes a snapshot first makes the file durable up
 //     to the snapshot's index (fsm.go), and Open restores one that the file is behind of (recover.go).
-//   - Heartbeats go through raft's main loop, never beside it (transport.go says why).
 //
-// Not yet: raftstore/wal as the log (raft-boltdb is the only one so far).
+//   - Heartbeats go through raft's main loop, never beside it (transport.go says why).
 //
 // Read first: member.go, then proposer.go and fsm.go.
 package raftstore

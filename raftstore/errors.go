@@ -20,6 +20,11 @@ var (
 	ErrClosed = errors.New("raftstore: member is closed")
 	// ErrFormat: bytes are not what the format says: an entry, a frame or a result cannot be decoded.
 	ErrFormat = errors.New("raftstore: malformed bytes")
+	// ErrLogLost: the store has applied entries that neither the raft log nor a snapshot reaches. A log that began
+	// anew would count from 1, and the store would take its entries for ones that it has.
+	ErrLogLost = errors.New("raftstore: the raft log is lost, or older than the store")
+	// ErrOtherLog: the directory's raft log is kept in another store than Config.RaftLog asks for.
+	ErrOtherLog = errors.New("raftstore: raft log is of another kind")
 	// ErrRemoved: this member was removed from the cluster. Nothing was changed.
 	ErrRemoved = errors.New("raftstore: not a member of the cluster any more")
 	// ErrNoSpace: the alarm NOSPACE is on, so nothing is added to the store. Deletes and compaction go on; when

@@ -3,6 +3,7 @@ package raftstore
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -10,32 +11,101 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"kontiki/raftstore/wal"
+)
+
+// The stores that the raft log can be kept in (Config.RaftLog).
+const (
+	// LogWAL is the segment log of raftstore/wal: one write and one sync for a batch of entries.
+	LogWAL = "wal"
+	// LogBoltDB is raft-boltdb: the simplest, and several times slower.
+	LogBoltDB = "boltdb"
 )
 
 const (
-	logFile       = "raft.db"
+	stableFile    = "raft.db" // term and vote; and the log, with LogBoltDB
+	walDirectory  = "log"
 	logMmapBytes  = 1 << 30 // address space, not memory: see mvcc's mmapBytes
 	logCacheSize  = 128     // entries, for followers that are nearly up to date
 	lockTimeout   = 2 * time.Second
 	keptSnapshots = 1 // a snapshot is a copy of the store for others; this member has the store itself
 )
 
-// boltLog is raft-boltdb as raft's log and stable store. Each batch of entries is one bbolt
-// transaction, synced.
-type boltLog struct {
-	*raftboltdb.BoltStore
+// raftFiles is what raft keeps on disk by itself: the log, and the term and vote.
+type raftFiles struct {
+	raft.LogStore
+	raft.StableStore
+	dir      string
+	bolt     *raftboltdb.BoltStore
+	segments *wal.Log // nil with LogBoltDB
 }
 
-var _ raft.MonotonicLogStore = boltLog{}
+// Close closes the files. Raft must not use them any more.
+func (f *raftFiles) Close() error {
+	err := f.bolt.Close()
+	if f.segments != nil {
+		err = errors.Join(err, f.segments.Close())
+	}
+	return err
+}
 
-// IsMonotonic implements raft.MonotonicLogStore. bbolt does not mind gaps between entries; but only
-// for a store that says it does will raft drop the whole log when a snapshot was installed. With
-// others it keeps trailing entries, and if these conflict with the leader's, the follower asks for
-// one snapshot after the other for ever (hashicorp/raft issue 697, open in 1.8.0).
-func (boltLog) IsMonotonic() bool { return true }
+// logBytes is how much disk the log takes.
+func (f *raftFiles) logBytes() int64 {
+	if f.segments != nil {
+		return f.segments.Stats().Bytes
+	}
+	return fileBytes(f.dir, stableFile)
+}
 
-func openLog(dir string) (boltLog, error) {
-	path := filepath.Join(dir, logFile)
+// openRaftFiles opens the log in the store that it is kept in, or that is asked for if it is new.
+func openRaftFiles(cfg Config) (*raftFiles, error) {
+	bolt, err := openBolt(filepath.Join(cfg.Dir, stableFile))
+	if err != nil {
+		return nil, err
+	}
+	f := &raftFiles{LogStore: bolt, StableStore: bolt, dir: cfg.Dir, bolt: bolt}
+	kind, err := logKind(cfg, bolt)
+	if err == nil && kind == LogWAL {
+		f.segments, err = wal.Open(filepath.Join(cfg.Dir, walDirectory), wal.Options{Log: cfg.Log})
+		f.LogStore = f.segments
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if cfg.DiskDelay != nil {
+		f.LogStore, f.StableStore = slowLog{f.LogStore, cfg.DiskDelay}, slowStable{f.StableStore, cfg.DiskDelay}
+	}
+	return f, nil
+}
+
+// logKind says where the log of a directory is kept. A log is never moved from one store to the other:
+// there is no moment at which a crash would leave exactly one of them valid.
+func logKind(cfg Config, bolt *raftboltdb.BoltStore) (string, error) {
+	last, err := bolt.LastIndex()
+	if err != nil {
+		return "", err
+	}
+	kept := ""
+	if _, err := os.Stat(filepath.Join(cfg.Dir, walDirectory)); err == nil {
+		kept = LogWAL
+	} else if last > 0 {
+		kept = LogBoltDB
+	}
+	switch {
+	case kept == "" && cfg.RaftLog == "":
+		return LogWAL, nil
+	case kept == "":
+		return cfg.RaftLog, nil
+	case cfg.RaftLog == "" || cfg.RaftLog == kept:
+		return kept, nil
+	}
+	return "", fmt.Errorf("%w: the raft log in %s is kept by %q, not by %q; a member changes over by joining anew with an empty directory",
+		ErrOtherLog, cfg.Dir, kept, cfg.RaftLog)
+}
+
+// openBolt opens raft-boltdb. Each batch of entries is one bbolt transaction, synced.
+func openBolt(path string) (*raftboltdb.BoltStore, error) {
 	store, err := raftboltdb.New(raftboltdb.Options{
 		Path: path,
 		BoltOptions: &bbolt.Options{
@@ -47,10 +117,10 @@ func openLog(dir string) (boltLog, error) {
 		MsgpackUseNewTimeFormat: true,
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return boltLog{}, fmt.Errorf("open %s: another process uses it", path)
+		return nil, fmt.Errorf("open %s: another process uses it", path)
 	}
 	if err != nil {
-		return boltLog{}, fmt.Errorf("open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	return boltLog{store}, nil
+	return store, nil
 }

@@ -18,7 +18,7 @@ import (
 type Member struct {
 	cfg       Config
 	store     *mvcc.Store
-	log       boltLog
+	log       *raftFiles
 	raft      *raft.Raft
 	transport transport
 	snapshots raft.SnapshotStore

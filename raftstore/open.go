@@ -40,6 +40,9 @@ func (m *Member) open() error {
 	if err := restoreIfBehind(m.store, m.snapshots); err != nil {
 		return err
 	}
+	if err := refuseIfAhead(m.store, m.log, m.snapshots); err != nil {
+		return err
+	}
 	return m.startRaft()
 }
 
@@ -47,7 +50,7 @@ func (m *Member) openFiles() (err error) {
 	if err := os.MkdirAll(m.cfg.Dir, 0o700); err != nil {
 		return err
 	}
-	if m.log, err = openLog(m.cfg.Dir); err != nil {
+	if m.log, err = openRaftFiles(m.cfg); err != nil {
 		return err
 	}
 	if m.store, err = mvcc.Open(filepath.Join(m.cfg.Dir, storeFile), m.cfg.Store); err != nil {
@@ -77,11 +80,7 @@ func (m *Member) startRaft() error {
 	defer close(started)
 	m.transport = newTransport(m.mux, m.cfg)
 
-	disk := slowLog{m.log, func() {}}
-	if m.cfg.DiskDelay != nil {
-		disk.delay = m.cfg.DiskDelay
-	}
-	logs, err := raft.NewLogCache(logCacheSize, disk)
+	logs, err := raft.NewLogCache(logCacheSize, m.log.LogStore)
 	if err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func (m *Member) startRaft() error {
 		return err
 	}
 	voting := newElectorate(m.transport, m.raftID(), guard)
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.appliedBytes}, guard, disk, m.snapshots, voting)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.appliedBytes}, guard, m.log, m.snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}
@@ -204,7 +203,7 @@ func (m *Member) release() error {
 	if m.store != nil {
 		errs = append(errs, m.store.Close())
 	}
-	if m.log.BoltStore != nil {
+	if m.log != nil {
 		errs = append(errs, m.log.Close())
 	}
 	return errors.Join(errs...)

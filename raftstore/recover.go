@@ -34,6 +34,27 @@ func restoreIfBehind(store *mvcc.Store, snapshots raft.SnapshotStore) error {
 	return store.Restore(newUnsealed(content))
 }
 
+// refuseIfAhead returns ErrLogLost if the store is ahead of everything that raft has. In life it never is: an
+// entry is in the log, on disk, before it is applied.
+func refuseIfAhead(store *mvcc.Store, log raft.LogStore, snapshots raft.SnapshotStore) error {
+	reached, err := log.LastIndex()
+	if err != nil {
+		return fmt.Errorf("last index of the raft log: %w", err)
+	}
+	list, err := snapshots.List() // newest first
+	if err != nil {
+		return fmt.Errorf("list snapshots: %w", err)
+	}
+	if len(list) > 0 {
+		reached = max(reached, list[0].Index)
+	}
+	if applied := store.Applied(); applied > reached {
+		return fmt.Errorf("%w: it has applied %d, raft reaches %d; put the log back, restore a snapshot, or let the member join anew with an empty directory",
+			ErrLogLost, applied, reached)
+	}
+	return nil
+}
+
 // removePartialSnapshots deletes what a crash has left of snapshots that were being written. Raft's
 // snapshot store ignores these directories (their names end in .tmp), but keeps them for ever.
 func removePartialSnapshots(dir string) error {

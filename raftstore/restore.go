@@ -101,11 +101,11 @@ func restoreInto(c Config, bump int64, snapshot io.Reader) error {
 const firstTerm = 1
 
 func writeFirstTerm(dir string) error {
-	log, err := openLog(dir)
+	stable, err := openBolt(filepath.Join(dir, stableFile))
 	if err != nil {
 		return err
 	}
-	return errors.Join(log.SetUint64([]byte("CurrentTerm"), firstTerm), log.Close())
+	return errors.Join(stable.SetUint64([]byte("CurrentTerm"), firstTerm), stable.Close())
 }
 
 func writeFirstSnapshot(c Config, path string, index uint64) error {

@@ -40,7 +40,7 @@ type SnapshotStatus struct {
 func (m *Member) Status() (Status, error) {
 	s := Status{
 		NodeID: m.cfg.NodeID, Role: m.raft.State().String(), Term: m.raft.CurrentTerm(), Leader: m.Leader(),
-		LastIndex: m.raft.LastIndex(), CommitIndex: m.raft.CommitIndex(), LogBytes: fileBytes(m.cfg.Dir, logFile), QuotaBytes: m.cfg.QuotaBytes,
+		LastIndex: m.raft.LastIndex(), CommitIndex: m.raft.CommitIndex(), LogBytes: m.log.logBytes(), QuotaBytes: m.cfg.QuotaBytes,
 		Sending: m.transport.sending.list(), Compaction: m.retention.status(), Alarms: m.Alarms(),
 	}
 	for _, server := range m.servers() {

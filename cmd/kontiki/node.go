@@ -90,6 +90,8 @@ func (n *node) openPlane(ctx context.Context) (err error) {
 		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
 		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
 		HistoryRetention: o.store.historyRetention,
+		RaftLog:          o.store.raftLog,
+		SnapshotEntries:  o.store.snapshotCount,
 		Log:              n.log,
 	})
 	if err != nil {

@@ -47,6 +47,8 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--cni-bin-dir /does/not/exist", "--cni-bin-dir: /does/not/exist is not a directory"},
 		{"--cgroup-root /abs", `--cgroup-root: "/abs" is not a relative path`},
 		{"--cgroup-root ../up", `--cgroup-root: "../up" is not a relative path`},
+		{"--raft-log paper", `--raft-log: "paper" is neither wal nor boltdb`},
+		{"--snapshot-count 0", "--snapshot-count: must be at least 1"},
 		{"--history-retention 1s", "--history-retention: 1s is less than a minute"},
 		{"--log-level loud", `--log-level: "loud" is none of debug, info, warn, error`},
 		{"--log-format xml", `--log-format: "xml" is neither text nor json`},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kontiki/apiserver/storage/etcd"
+	"kontiki/raftstore"
 )
 
 // storeOptions is which store the API server uses, how the one in this process is served, and how much
@@ -20,6 +21,8 @@ type storeOptions struct {
 	clientPort       int
 	portGiven        bool // the client port is no default: somebody counts on it
 	historyRetention time.Duration
+	raftLog          string
+	snapshotCount    uint64
 }
 
 func (o *storeOptions) addFlags(fs *pflag.FlagSet) {
@@ -28,12 +31,20 @@ func (o *storeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.cert, "store-cert", "", "file with the client certificate for --store-endpoints")
 	fs.StringVar(&o.key, "store-key", "", "file with the key of --store-cert")
 	fs.IntVar(&o.clientPort, "client-port", 2379, "port of the store's etcd API; 0 to have none")
+	fs.StringVar(&o.raftLog, "raft-log", "", "where a new store keeps the raft log: wal (default) or boltdb; one in use stays where it is")
+	fs.Uint64Var(&o.snapshotCount, "snapshot-count", 10_000, "raft entries between two snapshots")
 	fs.DurationVar(&o.historyRetention, "history-retention", time.Hour, "how long old revisions can be read and watched from; 0 for ever")
 }
 
 func (o *storeOptions) complete() error {
 	if o.historyRetention != 0 && o.historyRetention < time.Minute {
 		return wrong("history-retention", "%s is less than a minute", o.historyRetention)
+	}
+	if o.raftLog != "" && o.raftLog != raftstore.LogWAL && o.raftLog != raftstore.LogBoltDB {
+		return wrong("raft-log", "%q is neither %s nor %s", o.raftLog, raftstore.LogWAL, raftstore.LogBoltDB)
+	}
+	if o.snapshotCount == 0 {
+		return wrong("snapshot-count", "must be at least 1")
 	}
 	if o.clientPort != 0 {
 		if err := checkPort("client-port", o.clientPort); err != nil {

@@ -40,6 +40,9 @@ type Config struct {
 	ServiceCIDR, ClusterCIDR netip.Prefix
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
+	// RaftLog and SnapshotEntries are those of raftstore.Config; zero values mean its defaults.
+	RaftLog         string
+	SnapshotEntries uint64
 	// Log is slog.Default() by default.
 	Log *slog.Logger
 }
@@ -95,6 +98,8 @@ func (c *ControlPlane) openStore() error {
 		Dir: c.config.Dir, NodeID: id, Bootstrap: true,
 		ClientURLs:       c.clientURLs(),
 		HistoryRetention: c.config.HistoryRetention,
+		RaftLog:          c.config.RaftLog,
+		SnapshotEntries:  c.config.SnapshotEntries,
 		Log:              c.config.Log.With("component", "store"),
 	})
 	if err != nil {
