@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"kontiki/internal/filelock"
 )
 
 // dataDir is the directory of a running node, held by one process at a time.
@@ -22,17 +22,14 @@ func openDataDir(path string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	file := filepath.Join(path, "lock")
+	lock, err := filelock.Lock(file)
+	if errors.Is(err, filelock.ErrHeld) {
+		holder, _ := os.ReadFile(file)
+		return nil, fmt.Errorf("data directory %s is in use by another kontiki (process %s)", path, strings.TrimSpace(string(holder)))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		defer lock.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
-		}
-		holder, _ := os.ReadFile(lock.Name())
-		return nil, fmt.Errorf("data directory %s is in use by another kontiki (process %s)", path, strings.TrimSpace(string(holder)))
 	}
 	if err := lock.Truncate(0); err != nil {
 		return nil, err

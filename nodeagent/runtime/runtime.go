@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"kontiki/internal/filelock"
 	"kontiki/nodeagent/image"
 	"kontiki/nodeagent/network"
 )
@@ -90,13 +90,12 @@ func (r *Runtime) open() (err error) {
 // lockDir takes the directory for this process. The kernel gives it back when the process
 // ends, however it ends; shims do not inherit it.
 func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := filelock.Lock(filepath.Join(dir, "lock"))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("runtime: %s: %w", dir, ErrInUse)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("runtime: %s: %w", dir, ErrInUse)
 	}
 	return f, nil
 }

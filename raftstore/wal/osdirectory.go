@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"kontiki/internal/filelock"
 )
 
 const lockName = "lock"
@@ -26,15 +28,12 @@ func openOSDirectory(path string) (osDirectory, error) {
 func (d osDirectory) path(name string) string { return filepath.Join(string(d), name) }
 
 func (d osDirectory) lock() (io.Closer, error) {
-	f, err := os.OpenFile(d.path(lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := filelock.Lock(d.path(lockName))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("%w: %s", ErrLocked, d)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = fmt.Errorf("%w: %s", ErrLocked, d)
-		}
-		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil // closing it unlocks
 }
