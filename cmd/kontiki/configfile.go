@@ -22,7 +22,7 @@ func readConfigFile(fs *pflag.FlagSet) error {
 	}
 	var values map[string]any
 	if err := yaml.UnmarshalStrict(data, &values); err != nil {
-		return wrong("config", "%s: %v", path, err)
+		return wrong("config", "%s: %s", path, strings.Join(strings.Fields(err.Error()), " ")) // the parser's takes lines
 	}
 	for key, value := range values {
 		flag := fs.Lookup(key)

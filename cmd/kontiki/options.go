@@ -21,6 +21,9 @@ const (
 	adminKubeconfig = "admin.kubeconfig"
 )
 
+// maxDataDirBytes leaves room for the longest socket's name in the 107 bytes that an address has (unix(7)).
+const maxDataDirBytes = 107 - len("/"+criSocket)
+
 // options are the flags of `server` and `dev`. Each group adds its flags and checks them.
 type options struct {
 	dataDir string
@@ -58,6 +61,9 @@ func (o *options) complete() error {
 	var err error
 	if o.dataDir, err = filepath.Abs(o.dataDir); err != nil {
 		return wrong("data-dir", "%v", err)
+	}
+	if len(o.dataDir) > maxDataDirBytes {
+		return wrong("data-dir", "%s has %d bytes, more than %d: the paths of the sockets in it would be too long", o.dataDir, len(o.dataDir), maxDataDirBytes)
 	}
 	for _, step := range []func() error{o.store.complete, o.api.complete, o.network.complete, o.node.complete, o.log.complete} {
 		if err := step(); err != nil {

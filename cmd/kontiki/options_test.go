@@ -60,6 +60,7 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--store-endpoints https://e:2379 --store-ca options.go", "--store-ca: options.go holds no certificate"},
 		{"--store-endpoints https://e:2379 --store-cert options.go", "--store-key: must be given with --store-cert"},
 		{"--store-endpoints https://e:2379 --store-cert options.go --store-key options.go", "--store-cert: tls: failed to find any PEM data"},
+		{"--data-dir /" + strings.Repeat("long/", 20), "has 100 bytes, more than 92: the paths of the sockets"},
 		{"--data-dir=", "--data-dir: must not be empty"},
 		{"--nonsense 1", "unknown flag: --nonsense"},
 		{"extra", `server: unexpected "extra"`},
