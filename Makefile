@@ -73,6 +73,18 @@ test: build nft ## run all tests; as root they include real containers
 race: build ## run the tests that need no node under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race -short ./...
 
+# Seeds of a soak, and the first of them: others each time.
+SOAK       ?= 20000
+SOAK_FIRST ?= $(shell date +%s)000
+
+.PHONY: simulate
+simulate: ## run 1,000 seeds of the cluster simulation
+	$(STATIC) test -count=1 -vet=off -timeout 40m ./raftstore/simulation -sim.seeds 1000
+
+.PHONY: soak
+soak: ## run many more seeds of the cluster simulation (SOAK, SOAK_FIRST)
+	$(STATIC) test -count=1 -vet=off -timeout 24h ./raftstore/simulation -sim.seeds $(SOAK) -sim.first $(SOAK_FIRST)
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
 	@sh .ci/fuzz.sh $(FUZZTIME)

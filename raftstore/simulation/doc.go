@@ -15,7 +15,8 @@
 // in the hands of the Go scheduler. A seed that fails fails again soon, not always at once:
 //
 //	go test ./raftstore/simulation                                    100 seeds
-//	go test ./raftstore/simulation -sim.seeds 1000 -timeout 30m       what CI runs
+//	make simulate                                                     1,000 seeds
+//	make soak                                                         20,000 seeds, others each time
 //	go test ./raftstore/simulation -sim.seed 42 -v -sim.log           one seed, with the members' log
 //	go test ./raftstore/simulation -sim.seed 42 -count 50             one seed, again and again
 //
@@ -33,7 +34,30 @@
 //
 // # What the checks caught
 //
-// Mutations, made by hand and taken back: see mutations in this file's history.
+// Bugs, in raft and in raftstore (each has a test there now): a pipeline that hangs (pipeline.go), a leader of
+// five that waits for a fifth answer (quorum.go), a lost write after a lost disk, since the new member voted in
+// the old one's name (votes.go), upstream #697 (package rejoin), a Close that never returns (open.go).
+//
+// Mutations, made by hand and taken back; in brackets how many of the first seeds failed:
+//
+//	linearizable reads without asking the quorum               2 of 60
+//	no barrier at the beginning of a term                      8 of 60
+//	linearizable reads do not wait until the index is applied  60 of 60
+//	every 200th entry applied twice                            56 of 60
+//	entries that are replayed after a start applied again      50 of 58
+//	a watch drops every 150th revision                         58 of 60
+//	a watch that reads the file skips a revision               12 of 60
+//	progress one revision ahead                                60 of 60
+//	log writes acknowledged before they are made               the first (raft panics)
+//	a proposal of unknown outcome tried again                  84 of 168
+//	a proposal that raft has reported as withdrawn             169 of 200
+//	snapshots of a file that is not yet durable                47 of 105
+//	one member writes another value                            57 of 60
+//	an empty disk votes                                        2 of 108
+//	the answers of a quorum miscounted                         hangs
+//
+// Not yet: leases; clocks that jump (time is one for all members of a bubble); a whole process that stands
+// still (a pause holds back the network and the disk, not the timers).
 //
 // Read first: simulation_test.go, then faults_test.go and client_test.go.
 package simulation

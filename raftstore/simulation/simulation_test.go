@@ -33,7 +33,11 @@ func TestSimulation(t *testing.T) {
 		simulate(t, *oneSeed)
 		return
 	}
-	for i := range *seeds {
+	n := *seeds
+	if testing.Short() { // under the race detector, for one
+		n = min(n, 10)
+	}
+	for i := range n {
 		seed := *firstSeed + uint64(i)
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
