@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// place matches `dir/file.go` (a bare `file.go` names a habit, not a place) and `dir/file.go:Name`, also `dir/file.go:Type.Method`, in backquotes.
+// place matches `dir/file.go`, `dir/file.go:Name` and `dir/file.go:Type.Method`, in backquotes. A bare
+// `file.go` names a habit, not a place.
 var place = regexp.MustCompile("`([\\w.-]+/[\\w./-]+\\.go)(?::([\\w.]+))?`")
 
 // TestNamesExist fails when a page names a file or a declaration that the code no longer has.
