@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kontiki/internal/apiclient"
+	"kontiki/internal/freeport"
 )
 
 // patience is how long anything may take before the bench gives up.
@@ -199,14 +199,13 @@ func (n *node) benchApply(ctx context.Context) error {
 }
 
 func twoPorts() (a, b string, err error) {
-	var ports []string
-	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	var ports [2]string
+	for i := range ports {
+		port, err := freeport.Take()
 		if err != nil {
 			return "", "", err
 		}
-		defer l.Close()
-		ports = append(ports, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+		ports[i] = strconv.Itoa(port)
 	}
 	return ports[0], ports[1], nil
 }

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"kontiki/internal/freeport"
 )
 
 // startTimeout is how long an etcd may take to start before the test fails.
@@ -89,12 +92,10 @@ func start(t testing.TB, options Options, n int) []*Server {
 	return servers
 }
 
-// freeURL names a port that is free now. The kernel does not give a port out again right away.
 func freeURL(t testing.TB, scheme string) url.URL {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	port, err := freeport.Take()
 	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	return url.URL{Scheme: scheme, Host: listener.Addr().String()}
+	return url.URL{Scheme: scheme, Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 }
 
 // URL is the endpoint for clients.
