@@ -57,6 +57,10 @@ type Config struct {
 	// DiskDelay, if set, is called before and after each write to raft's log, and to its term and vote:
 	// a simulation makes the disk slow with it.
 	DiskDelay func()
+	// Clock is what time is measured with that passes between requests: that of leases, and the age of history.
+	// The default, time.Now, is monotonic: it does not follow when somebody sets the time of day. A simulation
+	// gives each member a clock of its own.
+	Clock func() time.Time
 	// LogBytes is about how much of the raft log is kept, if that is less than what SnapshotEntries says; 128 MiB
 	// by default.
 	LogBytes int64
@@ -87,6 +91,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.HashInterval = cmp.Or(c.HashInterval, 10*time.Minute)
 	if c.RaftLog != "" && c.RaftLog != LogWAL && c.RaftLog != LogBoltDB {
 		return c, fmt.Errorf("raftstore: RaftLog %q is neither %q nor %q", c.RaftLog, LogWAL, LogBoltDB)
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

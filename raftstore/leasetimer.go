@@ -24,7 +24,8 @@ type leaseTimer struct {
 	deadline time.Time
 	first    time.Time // when the first checkpoint was, or is, due
 	next     time.Time // when the next one is
-	noted    bool      // a checkpoint below the TTL is in the log, or may be
+	over     bool      // was found expired: nothing changes that any more
+	notes    int       // checkpoints below the TTL that are in the log, or may be, since the last that said: all of it
 }
 
 const minCheckpointInterval = time.Second
@@ -39,13 +40,11 @@ func freshTimer(l mvcc.Lease, now time.Time) *leaseTimer {
 // inheritedTimer is of a lease that a leader finds when it begins.
 func inheritedTimer(l mvcc.Lease, now time.Time) *leaseTimer {
 	first := now.Add(minCheckpointInterval / 2)
-	return &leaseTimer{
-		ttl:      time.Duration(l.TTLSeconds) * time.Second,
-		deadline: now.Add(l.Remaining()),
-		first:    first,
-		next:     first,
-		noted:    l.RemainingMillis > 0,
+	t := &leaseTimer{ttl: time.Duration(l.TTLSeconds) * time.Second, deadline: now.Add(l.Remaining()), first: first, next: first}
+	if l.RemainingMillis > 0 {
+		t.notes = 1
 	}
+	return t
 }
 
 func (t *leaseTimer) renew(now time.Time) {
@@ -54,7 +53,10 @@ func (t *leaseTimer) renew(now time.Time) {
 	t.next = t.first
 }
 
-func (t *leaseTimer) expired(now time.Time) bool { return !now.Before(t.deadline) }
+func (t *leaseTimer) expired(now time.Time) bool {
+	t.over = t.over || !now.Before(t.deadline)
+	return t.over
+}
 
 // remaining is never negative, however long the revocation takes (KV-15).
 func (t *leaseTimer) remaining(now time.Time) time.Duration { return max(0, t.deadline.Sub(now)) }
@@ -65,7 +67,7 @@ func (t *leaseTimer) checkpointDue(now time.Time) bool {
 
 // checkpoint notes that what is left is being written down, and returns it, in milliseconds.
 func (t *leaseTimer) checkpoint(now time.Time) int64 {
-	t.noted = true
+	t.notes++
 	t.next = now.Add(max(minCheckpointInterval, now.Sub(t.first)/4))
 	return max(1, t.remaining(now).Milliseconds()) // 0 would mean the whole TTL
 }

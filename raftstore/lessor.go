@@ -2,7 +2,6 @@ package raftstore
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -28,6 +27,7 @@ type lessor struct {
 	raft      *raft.Raft
 	proposer  *proposer
 	readIndex *readIndex
+	clock     *leaseClock
 	timeout   time.Duration // of one proposal
 	log       *slog.Logger
 	stop      chan struct{}
@@ -35,12 +35,13 @@ type lessor struct {
 
 	// The order of locks is promoting, order, mu.
 
-	promoting sync.Mutex // held while a new term begins
-	// order keeps a checkpoint that was computed before a renewal from coming into the log after it: it
-	// is held for writing while checkpoints are computed and proposed, for reading by renewals.
-	order sync.RWMutex
+	promoting turn // held while a new term begins
+	// order keeps a checkpoint that was computed before a renewal from coming into the log after what the
+	// renewal writes down: it is held while checkpoints are computed and put into the proposer's queue, and
+	// while a renewal moves the deadline.
+	order turn
 
-	mu     sync.Mutex // guards everything below
+	mu     sync.Mutex // guards everything below; nobody waits for anything while holding it
 	term   uint64     // the term that the timers are for; 0 while this member does not lead
 	timers map[int64]*leaseTimer
 }
@@ -59,12 +60,16 @@ const (
 var lessorOrigin = Origin{User: "system:store", UserAgent: "kontiki lessor"}
 
 func newLessor(store *mvcc.Store, c Config) *lessor {
-	return &lessor{store: store, timeout: c.RequestTimeout, log: c.Log, stop: make(chan struct{})}
+	return &lessor{
+		store: store, clock: newLeaseClock(c.Clock), timeout: c.RequestTimeout, log: c.Log, stop: make(chan struct{}),
+		promoting: newTurn(), order: newTurn(),
+	}
 }
 
 func (l *lessor) start(r *raft.Raft, p *proposer, x *readIndex) {
 	l.raft, l.proposer, l.readIndex = r, p, x
 	l.group.Go(l.run)
+	l.group.Go(func() { l.clock.run(l.stop) })
 }
 
 func (l *lessor) close() {
@@ -102,8 +107,10 @@ func (l *lessor) lead(ctx context.Context) (uint64, error) {
 		l.resign()
 		return 0, ErrNotLeader
 	}
-	l.promoting.Lock()
-	defer l.promoting.Unlock()
+	if err := l.promoting.take(ctx); err != nil {
+		return 0, err
+	}
+	defer l.promoting.pass()
 	if l.leads(term) {
 		return term, nil
 	}
@@ -121,10 +128,10 @@ func (l *lessor) leads(term uint64) bool {
 }
 
 func (l *lessor) begin(term uint64) {
+	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term, l.timers = term, map[int64]*leaseTimer{}
-	now := time.Now()
 	for _, lease := range l.store.Leases() {
 		l.timers[lease.ID] = inheritedTimer(lease, now)
 	}
@@ -141,148 +148,16 @@ func (l *lessor) applied(c mvcc.Command) {
 	if l == nil || c.Grant == nil && c.Revoke == 0 {
 		return
 	}
+	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.timers == nil:
 	case c.Grant != nil:
-		l.timers[c.Grant.ID] = freshTimer(mvcc.Lease{ID: c.Grant.ID, TTLSeconds: c.Grant.TTLSeconds}, time.Now())
+		l.timers[c.Grant.ID] = freshTimer(mvcc.Lease{ID: c.Grant.ID, TTLSeconds: c.Grant.TTLSeconds}, now)
 	default:
 		delete(l.timers, c.Revoke)
 	}
-}
-
-// expire proposes to revoke the leases whose time is up.
-func (l *lessor) expire(ctx context.Context, term uint64) {
-	var group sync.WaitGroup
-	slots := make(chan struct{}, maxRevokes)
-	for _, id := range l.expired(time.Now()) {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			err := l.propose(ctx, term, mvcc.Command{Revoke: id})
-			if err != nil && !errors.Is(err, mvcc.ErrLeaseNotFound) { // somebody was faster
-				l.log.Warn("an expired lease could not be revoked, will try again", "lease", id, "err", err)
-			}
-		})
-	}
-	group.Wait()
-}
-
-func (l *lessor) expired(now time.Time) (ids []int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, t := range l.timers {
-		if t.expired(now) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// checkpoint writes down how much time leases have left, of those for which it is due.
-func (l *lessor) checkpoint(ctx context.Context, term uint64) {
-	l.order.Lock()
-	defer l.order.Unlock()
-	due := l.due(time.Now())
-	for len(due) > 0 {
-		n := min(len(due), maxCheckpoints)
-		if err := l.propose(ctx, term, mvcc.Command{Checkpoint: due[:n]}); err != nil {
-			l.log.Warn("what leases have left could not be written down, will try again", "leases", len(due), "err", err)
-			return // their turn comes again
-		}
-		due = due[n:]
-	}
-}
-
-func (l *lessor) due(now time.Time) (list []mvcc.LeaseCheckpoint) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, t := range l.timers {
-		if t.checkpointDue(now) {
-			list = append(list, mvcc.LeaseCheckpoint{ID: id, RemainingMillis: t.checkpoint(now)})
-		}
-	}
-	return list
-}
-
-// propose proposes on this member or not at all.
-func (l *lessor) propose(ctx context.Context, term uint64, c mvcc.Command) error {
-	data, err := encodeProposalIn(term, lessorOrigin, c)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
-	_, err = l.proposer.propose(ctx, data)
-	return err
-}
-
-// renew gives a lease its whole TTL again.
-func (l *lessor) renew(ctx context.Context, id int64) (LeaseStatus, error) {
-	term, err := l.lead(ctx)
-	if err != nil {
-		return LeaseStatus{}, err
-	}
-	l.order.RLock()
-	defer l.order.RUnlock()
-	noted, err := l.touch(id)
-	if err != nil {
-		return LeaseStatus{}, err
-	}
-	if noted { // the next leader must not find less than the whole TTL
-		if err := l.propose(ctx, 0, mvcc.Command{Checkpoint: []mvcc.LeaseCheckpoint{{ID: id}}}); err != nil {
-			return LeaseStatus{}, err
-		}
-		l.forgetNote(id)
-	}
-	if err := l.stillLeads(ctx, term); err != nil {
-		return LeaseStatus{}, err
-	}
-	return l.status(id)
-}
-
-// touch moves a lease's deadline; noted says that the store may know of less time than the TTL.
-func (l *lessor) touch(id int64) (noted bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	t := l.timers[id]
-	if t == nil || t.expired(now) {
-		return false, mvcc.ErrLeaseNotFound
-	}
-	t.renew(now)
-	return t.noted, nil
-}
-
-func (l *lessor) forgetNote(id int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t := l.timers[id]; t != nil {
-		t.noted = false
-	}
-}
-
-// timeToLive says how much time a lease has left.
-func (l *lessor) timeToLive(ctx context.Context, id int64) (LeaseStatus, error) {
-	term, err := l.lead(ctx)
-	if err != nil {
-		return LeaseStatus{}, err
-	}
-	if err := l.stillLeads(ctx, term); err != nil {
-		return LeaseStatus{}, err
-	}
-	return l.status(id)
-}
-
-func (l *lessor) status(id int64) (LeaseStatus, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.timers[id]
-	if t == nil {
-		return LeaseStatus{}, mvcc.ErrLeaseNotFound
-	}
-	return LeaseStatus{ID: id, TTLSeconds: int64(t.ttl / time.Second), Remaining: t.remaining(time.Now())}, nil
 }
 
 // stillLeads makes sure that this member led in term when the call began.

@@ -259,6 +259,73 @@ func TestLeaseSurvivesRestart(t *testing.T) {
 	})
 }
 
+// TestRenewalsKeepToTheirTime: who renews waits no longer than its context says, whatever the lessor waits for.
+func TestRenewalsKeepToTheirTime(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMember(t, Config{Dir: dir, NodeID: "a", Bootstrap: true, Log: quiet()})
+		defer func() { require.NoError(t, m.Close()) }()
+		id := leased(t, m, 60)
+		for what, held := range map[string]turn{"a new term begins": m.lessor.promoting, "checkpoints are being written": m.lessor.order} {
+			require.NoError(t, held.take(t.Context()))
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			begin := time.Now()
+			_, err := m.RenewLease(ctx, id)
+			require.ErrorIs(t, err, context.DeadlineExceeded, what)
+			require.Equal(t, 100*time.Millisecond, time.Since(begin), what)
+			cancel()
+			held.pass()
+		}
+		_, err := m.RenewLease(t.Context(), id)
+		require.NoError(t, err)
+	})
+}
+
+// TestRenewalAfterCheckpoint: what is written down before a renewal comes into the log before it, so the next
+// leader finds the whole TTL.
+func TestRenewalAfterCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMember(t, Config{Dir: dir, NodeID: "a", Bootstrap: true, Log: quiet()})
+		defer func() { require.NoError(t, m.Close()) }()
+		time.Sleep(time.Second) // the lessor is there when the lease is granted
+		id := leased(t, m, 60)
+		for range 50 {
+			time.Sleep(31 * time.Second) // a checkpoint is due
+			_, err := m.RenewLease(t.Context(), id)
+			require.NoError(t, err)
+			var group sync.WaitGroup
+			group.Go(func() { m.lessor.checkpoint(t.Context(), m.raft.CurrentTerm()) })
+			_, err = m.RenewLease(t.Context(), id)
+			require.NoError(t, err)
+			group.Wait()
+			stored, ok := m.store.Lease(id)
+			require.True(t, ok)
+			require.Zero(t, stored.RemainingMillis)
+		}
+	})
+}
+
+// TestLeaseClock: neither a clock that jumps nor a leader that stands still ends a lease early, and an expired
+// lease stays expired.
+func TestLeaseClock(t *testing.T) {
+	wall := time.Now()
+	c := newLeaseClock(func() time.Time { return wall })
+	begin := c.now()
+	wall = wall.Add(400 * time.Millisecond)
+	require.Equal(t, 400*time.Millisecond, c.now().Sub(begin))
+	wall = wall.Add(-time.Hour)
+	require.Equal(t, 400*time.Millisecond, c.now().Sub(begin), "does not go back")
+	wall = wall.Add(300 * time.Millisecond)
+	require.Equal(t, 700*time.Millisecond, c.now().Sub(begin), "and goes on from there")
+	wall = wall.Add(time.Hour)
+	require.Equal(t, 700*time.Millisecond+maxLook, c.now().Sub(begin), "goes on by little at a time")
+
+	timer := freshTimer(mvcc.Lease{ID: 1, TTLSeconds: 2}, begin)
+	require.True(t, timer.expired(begin.Add(2*time.Second)))
+	require.True(t, timer.expired(begin), "for whoever looked at the clock earlier, too")
+}
+
 // TestCheckpointsAreFew: a lease that is renewed as clients do costs no writes; one that is not costs
 // fewer and fewer.
 func TestCheckpointsAreFew(t *testing.T) {

@@ -82,17 +82,27 @@ func (p *proposer) close() {
 // propose hands a proposal to raft and waits for its outcome. If ctx ends first, the error is
 // ErrUnknownOutcome if raft has the proposal, and the context's if it does not.
 func (p *proposer) propose(ctx context.Context, data []byte) (mvcc.Result, error) {
-	pr := &proposal{data: data, done: make(chan outcome, 1)}
-	select {
-	case p.queue <- pr:
-	case <-ctx.Done():
-		return mvcc.Result{}, ctx.Err()
-	case <-p.stop:
-		return mvcc.Result{}, ErrClosed
+	pr, err := p.enqueue(ctx, data)
+	if err != nil {
+		return mvcc.Result{}, err
 	}
 	return p.await(ctx, pr)
 }
 
+// enqueue puts a proposal into the queue. Proposals come into the log in the order of the queue, or not at all.
+func (p *proposer) enqueue(ctx context.Context, data []byte) (*proposal, error) {
+	pr := &proposal{data: data, done: make(chan outcome, 1)}
+	select {
+	case p.queue <- pr:
+		return pr, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-p.stop:
+		return nil, ErrClosed
+	}
+}
+
+// await waits for the outcome of a proposal that is in the queue.
 func (p *proposer) await(ctx context.Context, pr *proposal) (mvcc.Result, error) {
 	var gaveUp error
 	select {

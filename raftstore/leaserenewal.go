@@ -1,0 +1,81 @@
+package raftstore
+
+import (
+	"context"
+	"time"
+
+	"kontiki/mvcc"
+)
+
+// What the lessor is asked for.
+
+// renew gives a lease its whole TTL again.
+func (l *lessor) renew(ctx context.Context, id int64) (LeaseStatus, error) {
+	term, err := l.lead(ctx)
+	if err != nil {
+		return LeaseStatus{}, err
+	}
+	notes, err := l.touch(ctx, id)
+	if err != nil {
+		return LeaseStatus{}, err
+	}
+	if notes > 0 { // the next leader must not find less than the whole TTL
+		if err := l.propose(ctx, 0, mvcc.Command{Checkpoint: []mvcc.LeaseCheckpoint{{ID: id}}}); err != nil {
+			return LeaseStatus{}, err
+		}
+		l.forgetNotes(id, notes)
+	}
+	if err := l.stillLeads(ctx, term); err != nil {
+		return LeaseStatus{}, err
+	}
+	return l.status(id)
+}
+
+// touch moves a lease's deadline. It returns how many checkpoints the log has, or will have, from before.
+func (l *lessor) touch(ctx context.Context, id int64) (notes int, err error) {
+	if err := l.order.take(ctx); err != nil {
+		return 0, err
+	}
+	defer l.order.pass()
+	now := l.clock.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.timers[id]
+	if t == nil || t.expired(now) {
+		return 0, mvcc.ErrLeaseNotFound
+	}
+	t.renew(now)
+	return t.notes, nil
+}
+
+// forgetNotes notes that the store knows of no checkpoint any more, unless another was made meanwhile.
+func (l *lessor) forgetNotes(id int64, notes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.timers[id]; t != nil && t.notes == notes {
+		t.notes = 0
+	}
+}
+
+// timeToLive says how much time a lease has left.
+func (l *lessor) timeToLive(ctx context.Context, id int64) (LeaseStatus, error) {
+	term, err := l.lead(ctx)
+	if err != nil {
+		return LeaseStatus{}, err
+	}
+	if err := l.stillLeads(ctx, term); err != nil {
+		return LeaseStatus{}, err
+	}
+	return l.status(id)
+}
+
+func (l *lessor) status(id int64) (LeaseStatus, error) {
+	now := l.clock.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.timers[id]
+	if t == nil {
+		return LeaseStatus{}, mvcc.ErrLeaseNotFound
+	}
+	return LeaseStatus{ID: id, TTLSeconds: int64(t.ttl / time.Second), Remaining: t.remaining(now)}, nil
+}
