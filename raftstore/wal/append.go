@@ -70,11 +70,11 @@ func (l *Log) commit(records []record, reserve int64) error {
 	return nil
 }
 
-func writeAndSync(f file, b []byte, at int64) error {
+func writeAndSync(f File, b []byte, at int64) error {
 	if _, err := f.WriteAt(b, at); err != nil {
 		return err
 	}
-	return f.sync()
+	return f.Sync()
 }
 
 // segmentFor returns the segment for a batch of so many bytes: the active one, or a fresh one if it is

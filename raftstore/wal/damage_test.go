@@ -49,7 +49,7 @@ func TestBitFlips(t *testing.T) {
 				now := dir.clone()
 				now.names[name].data[at] ^= 1 << rng.IntN(8)
 				before := slices.Clone(now.names[name].data)
-				l, err := open(now, modelOptions)
+				l, err := OpenIn(now, modelOptions)
 				if err != nil {
 					var where *CorruptError
 					require.ErrorAs(t, err, &where)
@@ -98,7 +98,7 @@ func TestMissingFile(t *testing.T) {
 		now := dir.clone()
 		delete(now.names, segmentName(sequence))
 		before := len(now.names)
-		_, err := open(now, modelOptions)
+		_, err := OpenIn(now, modelOptions)
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.Len(t, now.names, before, "nothing is changed")
 	}
@@ -194,7 +194,7 @@ func FuzzOpen(f *testing.F) {
 		data := segmentHeader{sequence: 1, salt: salt, first: first, next: next}.appendTo(nil)
 		data = append(append(data, b...), make([]byte, 1<<10)...)
 		dir.names[segmentName(1)] = &memFile{dir: dir, data: data, disk: slices.Clone(data)}
-		l, err := open(dir, modelOptions)
+		l, err := OpenIn(dir, modelOptions)
 		if err != nil {
 			require.ErrorIs(t, err, ErrCorrupt)
 			return

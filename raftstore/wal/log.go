@@ -14,7 +14,7 @@ import (
 
 // Log is a raft log in a directory. All methods may be called at the same time.
 type Log struct {
-	dir  directory
+	dir  Directory
 	opts Options
 	lock io.Closer
 
@@ -77,16 +77,17 @@ func Open(dir string, opts Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(d, opts)
+	return OpenIn(d, opts)
 }
 
-func open(dir directory, opts Options) (*Log, error) {
+// OpenIn is Open for a Directory.
+func OpenIn(dir Directory, opts Options) (*Log, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{dir: dir, opts: opts}
-	if l.lock, err = dir.lock(); err != nil {
+	if l.lock, err = dir.Lock(); err != nil {
 		return nil, fmt.Errorf("wal: lock: %w", err)
 	}
 	if err := l.recover(); err != nil {

@@ -12,7 +12,7 @@ import (
 
 func openMem(t testing.TB, dir *memDirectory) *Log {
 	t.Helper()
-	l, err := open(dir, modelOptions)
+	l, err := OpenIn(dir, modelOptions)
 	require.NoError(t, err)
 	return l
 }

@@ -65,7 +65,7 @@ func (d *memDirectory) op() (cut bool, err error) {
 	return d.off, nil
 }
 
-func (d *memDirectory) lock() (io.Closer, error) {
+func (d *memDirectory) Lock() (io.Closer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.locked {
@@ -84,13 +84,13 @@ type closerFunc func() error
 
 func (f closerFunc) Close() error { return f() }
 
-func (d *memDirectory) list() ([]string, error) {
+func (d *memDirectory) List() ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Keys(d.names)), nil
 }
 
-func (d *memDirectory) open(name string) (file, error) {
+func (d *memDirectory) Open(name string) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f, ok := d.names[name]
@@ -127,7 +127,7 @@ func (c nameChange) applyTo(names map[string]*memFile) map[string]*memFile {
 	return names
 }
 
-func (d *memDirectory) create(name string) (file, error) {
+func (d *memDirectory) Create(name string) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := d.names[name]; ok {
@@ -137,7 +137,7 @@ func (d *memDirectory) create(name string) (file, error) {
 	return f, d.change(nameChange{to: name, file: f})
 }
 
-func (d *memDirectory) rename(from, to string) error {
+func (d *memDirectory) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := d.names[to]; ok || d.names[from] == nil {
@@ -146,7 +146,7 @@ func (d *memDirectory) rename(from, to string) error {
 	return d.change(nameChange{from: from, to: to, file: d.names[from]})
 }
 
-func (d *memDirectory) remove(name string) error {
+func (d *memDirectory) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.names[name] == nil {
@@ -155,7 +155,7 @@ func (d *memDirectory) remove(name string) error {
 	return d.change(nameChange{from: name, file: d.names[name]})
 }
 
-func (d *memDirectory) sync() error {
+func (d *memDirectory) Sync() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if cut, err := d.op(); err != nil || cut {
@@ -226,13 +226,13 @@ func (d *memDirectory) used() (n int64) {
 	return n
 }
 
-func (f *memFile) size() (int64, error) {
+func (f *memFile) Size() (int64, error) {
 	f.dir.mu.Lock()
 	defer f.dir.mu.Unlock()
 	return int64(len(f.data)), nil
 }
 
-func (f *memFile) sync() error {
+func (f *memFile) Sync() error {
 	d := f.dir
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -124,14 +124,14 @@ func (m *machine) wrongIndex(t *rapid.T) {
 func (m *machine) open(t *rapid.T, dir *memDirectory) {
 	if after := rapid.IntRange(0, 12).Draw(t, "cutInOpen"); after < 4 {
 		dir.cutAt = dir.ops + 1 + after
-		if l, err := open(dir, modelOptions); err == nil {
+		if l, err := OpenIn(dir, modelOptions); err == nil {
 			_ = l.Close()
 		} else {
 			require.NotErrorIs(t, err, ErrCorrupt)
 		}
 		dir = dir.powerCut(m.rng(t))
 	}
-	l, err := open(dir, modelOptions)
+	l, err := OpenIn(dir, modelOptions)
 	if errors.Is(err, ErrCorrupt) || !dir.off {
 		require.NoError(t, err)
 	}
@@ -192,7 +192,7 @@ func (m *machine) check(t *rapid.T) {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{dir: newMemDirectory()}
-		l, err := open(m.dir, modelOptions)
+		l, err := OpenIn(m.dir, modelOptions)
 		require.NoError(t, err)
 		m.log = l
 		t.Repeat(map[string]func(*rapid.T){

@@ -22,12 +22,12 @@ func openOSDirectory(path string) (osDirectory, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", fmt.Errorf("wal: %w", err)
 	}
-	return osDirectory(path), osDirectory(filepath.Dir(path)).sync()
+	return osDirectory(path), osDirectory(filepath.Dir(path)).Sync()
 }
 
 func (d osDirectory) path(name string) string { return filepath.Join(string(d), name) }
 
-func (d osDirectory) lock() (io.Closer, error) {
+func (d osDirectory) Lock() (io.Closer, error) {
 	f, err := filelock.Lock(d.path(lockName))
 	if errors.Is(err, filelock.ErrHeld) {
 		return nil, fmt.Errorf("%w: %s", ErrLocked, d)
@@ -38,7 +38,7 @@ func (d osDirectory) lock() (io.Closer, error) {
 	return f, nil // closing it unlocks
 }
 
-func (d osDirectory) list() ([]string, error) {
+func (d osDirectory) List() ([]string, error) {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
 		return nil, err
@@ -50,19 +50,19 @@ func (d osDirectory) list() ([]string, error) {
 	return names, nil
 }
 
-func (d osDirectory) open(name string) (file, error) {
+func (d osDirectory) Open(name string) (File, error) {
 	return asFile(os.OpenFile(d.path(name), os.O_RDWR, 0))
 }
 
-func (d osDirectory) create(name string) (file, error) {
+func (d osDirectory) Create(name string) (File, error) {
 	return asFile(os.OpenFile(d.path(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600))
 }
 
-func (d osDirectory) rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+func (d osDirectory) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 
-func (d osDirectory) remove(name string) error { return os.Remove(d.path(name)) }
+func (d osDirectory) Remove(name string) error { return os.Remove(d.path(name)) }
 
-func (d osDirectory) sync() error {
+func (d osDirectory) Sync() error {
 	f, err := os.Open(string(d))
 	if err != nil {
 		return err
@@ -72,14 +72,14 @@ func (d osDirectory) sync() error {
 
 type osFile struct{ *os.File }
 
-func asFile(f *os.File, err error) (file, error) {
+func asFile(f *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
 	}
 	return osFile{f}, nil
 }
 
-func (f osFile) size() (int64, error) {
+func (f osFile) Size() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (f osFile) size() (int64, error) {
 }
 
 // sync leaves out what fsync would do for the modification time. A changed size is synced.
-func (f osFile) sync() error {
+func (f osFile) Sync() error {
 	for {
 		err := unix.Fdatasync(int(f.Fd()))
 		if !errors.Is(err, unix.EINTR) {

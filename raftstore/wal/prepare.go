@@ -17,7 +17,7 @@ var zeros [zeroChunkBytes]byte
 // preparer makes the next segment ready before it is needed: from a file without entries, or from a new
 // one that it fills with zeros. Ready means: under its name, with a first sector of zeros, durable.
 type preparer struct {
-	dir          directory
+	dir          Directory
 	log          *slog.Logger
 	segmentBytes int64
 
@@ -148,7 +148,7 @@ func (p *preparer) prepare(sequence uint64) error {
 		}
 	}
 	if p.next != nil && !p.durable {
-		if err := p.dir.sync(); err != nil {
+		if err := p.dir.Sync(); err != nil {
 			return err
 		}
 		p.durable = true
@@ -165,7 +165,7 @@ func (p *preparer) recycle(sequence uint64) error {
 		if err := writeAndSync(s.file, zeros[:segmentHeaderBytes], 0); err != nil {
 			return err
 		}
-		if err := p.dir.rename(s.name(), segmentName(sequence)); err != nil {
+		if err := p.dir.Rename(s.name(), segmentName(sequence)); err != nil {
 			return err
 		}
 		p.freed = append(p.freed[:i:i], p.freed[i+1:]...)
@@ -180,7 +180,7 @@ func (p *preparer) removeFreed() error {
 	for len(p.freed) > keptFreed {
 		s := p.freed[0]
 		p.freed = p.freed[1:]
-		if err := errors.Join(s.file.Close(), p.dir.remove(s.name())); err != nil {
+		if err := errors.Join(s.file.Close(), p.dir.Remove(s.name())); err != nil {
 			return err
 		}
 	}
@@ -189,13 +189,13 @@ func (p *preparer) removeFreed() error {
 
 // create makes a new file and fills it with zeros. It leaves nothing behind if that fails.
 func (p *preparer) create(sequence uint64) error {
-	f, err := p.dir.create(segmentName(sequence))
+	f, err := p.dir.Create(segmentName(sequence))
 	if err != nil {
 		return err
 	}
 	s := &segment{segmentHeader: segmentHeader{sequence: sequence}, file: f}
 	if err := p.fill(s); err != nil {
-		return errors.Join(err, f.Close(), p.dir.remove(s.name()))
+		return errors.Join(err, f.Close(), p.dir.Remove(s.name()))
 	}
 	p.next, p.durable = s, false
 	return nil

@@ -44,7 +44,7 @@ func (l *Log) recover() error {
 
 // openSegments opens all segment files, by sequence.
 func (l *Log) openSegments() ([]*segment, error) {
-	names, err := l.dir.list()
+	names, err := l.dir.List()
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func (l *Log) openSegments() ([]*segment, error) {
 			continue
 		}
 		s := &segment{segmentHeader: segmentHeader{sequence: sequence}}
-		if s.file, err = l.dir.open(name); err != nil {
+		if s.file, err = l.dir.Open(name); err != nil {
 			return nil, errors.Join(err, closeAll(found))
 		}
 		found = append(found, s)
-		if s.size, err = s.file.size(); err != nil {
+		if s.size, err = s.file.Size(); err != nil {
 			return nil, errors.Join(err, closeAll(found))
 		}
 	}
@@ -223,7 +223,7 @@ func (l *Log) adopt(dropped, unused []*segment) error {
 		sequence = s.sequence + 1
 		// A crash of the process alone leaves writes that are not synced: they can be read, but must
 		// not be lost later.
-		if err := s.file.sync(); err != nil {
+		if err := s.file.Sync(); err != nil {
 			return errors.Join(err, closeAll(unused))
 		}
 	}
@@ -233,7 +233,7 @@ func (l *Log) adopt(dropped, unused []*segment) error {
 			l.preparer.next = s // durable is false: its name may not be
 			continue
 		}
-		errs = append(errs, s.file.Close(), l.dir.remove(s.name()))
+		errs = append(errs, s.file.Close(), l.dir.Remove(s.name()))
 	}
 	l.preparer.freed = append(l.preparer.freed, l.dropSegments()...)
 	return errors.Join(append(errs, l.preparer.prepare(0))...)

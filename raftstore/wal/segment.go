@@ -69,7 +69,7 @@ func allZero(b []byte) bool {
 // after a truncation replace those before it.
 type segment struct {
 	segmentHeader
-	file  file
+	file  File
 	size  int64
 	end   int64  // where the next record goes
 	lo    uint64 // never less than hi of the segment before
