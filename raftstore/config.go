@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"kontiki/mvcc"
+	"kontiki/raftstore/wal"
 )
 
 // Peer is one member as the others know it.
@@ -54,9 +55,13 @@ type Config struct {
 	// HistoryRetention is how old history may become: the leader compacts what is older (retention.go). By
 	// default all of it is kept until somebody compacts.
 	HistoryRetention time.Duration
-	// DiskDelay, if set, is called before and after each write to raft's log, and to its term and vote:
-	// a simulation makes the disk slow with it.
-	DiskDelay func()
+	// OnDisk, if set, runs each write to raft's log, and to its term and vote: a simulation makes the disk
+	// slow with it.
+	OnDisk func(write func() error) error
+	// LogDirectory, if set, is where LogWAL keeps its segments, instead of in Dir: a simulation has disks of its own.
+	LogDirectory wal.Directory
+	// LogSegmentBytes is how large the segments of LogWAL are; 16 MiB by default.
+	LogSegmentBytes int64
 	// Clock is what time is measured with that passes between requests: that of leases, and the age of history.
 	// The default, time.Now, is monotonic: it does not follow when somebody sets the time of day. A simulation
 	// gives each member a clock of its own.

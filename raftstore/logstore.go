@@ -67,16 +67,24 @@ func openRaftFiles(cfg Config) (*raftFiles, error) {
 	f := &raftFiles{LogStore: bolt, StableStore: bolt, dir: cfg.Dir, bolt: bolt}
 	kind, err := logKind(cfg, bolt)
 	if err == nil && kind == LogWAL {
-		f.segments, err = wal.Open(filepath.Join(cfg.Dir, walDirectory), wal.Options{Log: cfg.Log})
+		f.segments, err = openSegments(cfg)
 		f.LogStore = f.segments
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if cfg.DiskDelay != nil {
-		f.LogStore, f.StableStore = slowLog{f.LogStore, cfg.DiskDelay}, slowStable{f.StableStore, cfg.DiskDelay}
+	if cfg.OnDisk != nil {
+		f.LogStore, f.StableStore = diskLog{f.LogStore, cfg.OnDisk}, diskStable{f.StableStore, cfg.OnDisk}
 	}
 	return f, nil
+}
+
+func openSegments(cfg Config) (*wal.Log, error) {
+	opts := wal.Options{Log: cfg.Log, SegmentBytes: cfg.LogSegmentBytes}
+	if cfg.LogDirectory != nil {
+		return wal.OpenIn(cfg.LogDirectory, opts)
+	}
+	return wal.Open(filepath.Join(cfg.Dir, walDirectory), opts)
 }
 
 // logKind says where the log of a directory is kept. A log is never moved from one store to the other:
@@ -85,6 +93,9 @@ func logKind(cfg Config, bolt *raftboltdb.BoltStore) (string, error) {
 	last, err := bolt.LastIndex()
 	if err != nil {
 		return "", err
+	}
+	if cfg.LogDirectory != nil {
+		return LogWAL, nil
 	}
 	kept := ""
 	if _, err := os.Stat(filepath.Join(cfg.Dir, walDirectory)); err == nil {

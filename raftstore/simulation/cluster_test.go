@@ -91,9 +91,9 @@ func (c *cluster) config(p *process) raftstore.Config {
 	cfg := raftstore.Config{
 		Dir: p.dir, NodeID: p.name, Network: p.port, Bootstrap: true, Peers: peers,
 		SnapshotEntries: c.tuning.SnapshotEntries, SnapshotInterval: c.tuning.SnapshotInterval,
-		Store:     mvcc.Options{CommitInterval: c.tuning.CommitInterval, TailBytes: c.tuning.TailBytes},
-		DiskDelay: p.disk.delay,
-		Log:       c.log.With("member", p.String()),
+		Store:  mvcc.Options{CommitInterval: c.tuning.CommitInterval, TailBytes: c.tuning.TailBytes},
+		OnDisk: p.disk.write,
+		Log:    c.log.With("member", p.String()),
 	}
 	if id := c.id(p.name); id != p.name {
 		cfg.NodeID, cfg.Bootstrap, cfg.Peers, cfg.Join = id, false, nil, c.names

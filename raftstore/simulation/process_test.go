@@ -41,6 +41,13 @@ type disk struct {
 	stuck time.Time // until when nothing is written
 }
 
+// write does a write, which takes a while before, and after.
+func (d *disk) write(do func() error) error {
+	d.delay()
+	defer d.delay()
+	return do()
+}
+
 func (d *disk) delay() {
 	d.mu.Lock()
 	pause := d.slow
