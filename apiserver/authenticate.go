@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -26,6 +27,11 @@ const (
 )
 
 func (u User) in(group string) bool { return slices.Contains(u.Groups, group) }
+
+// info is the user as API objects name them.
+func (u User) info() authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: u.Name, Groups: u.Groups}
+}
 
 // withAuthentication finds out who asks. The TLS handshake has verified the client certificate
 // against the cluster CA and its validity period (tls.VerifyClientCertIfGiven); its common name is

@@ -45,7 +45,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	if err := authorizeTarget(r.Context(), t); err != nil {
 		return err
 	}
-	ctx := raftstore.WithOrigin(r.Context(), origin(facts, r))
+	ctx := raftstore.WithOrigin(registry.WithAsker(r.Context(), facts.user.info()), origin(facts, r))
 	if facts.longRunning {
 		defer s.inFlight.stay()()
 		return s.handlerOf(t)(w, r.WithContext(ctx), t)
@@ -96,7 +96,9 @@ func (s *Server) resolve(r *http.Request) (*target, error) {
 	if t.verb = verbOf(r, t); !t.allows(t.verb) {
 		return nil, errMethodNotAllowed()
 	}
-	t.store = s.storeOf(t.resource)
+	if t.resource.Answers == nil {
+		t.store = s.storeOf(t.resource)
+	}
 	return t, nil
 }
 
@@ -151,6 +153,9 @@ func (t *target) allows(verb string) bool {
 type verbHandler func(w http.ResponseWriter, r *http.Request, t *target) error
 
 func (s *Server) handlerOf(t *target) verbHandler {
+	if t.resource.Answers != nil {
+		return s.serveAnswer
+	}
 	if t.sub != nil {
 		switch {
 		case t.sub.Connect:

@@ -39,7 +39,9 @@ func newSchemas(table *registry.Table, d dialect) *schemas {
 	for _, r := range rows {
 		gv := r.GroupVersion()
 		add(r.New(), r.GroupVersionKind())
-		add(r.NewList(), gv.WithKind(r.Kind+"List"))
+		if r.NewList != nil { // questions have none
+			add(r.NewList(), gv.WithKind(r.Kind+"List"))
+		}
 		add(&metav1.DeleteOptions{}, gv.WithKind("DeleteOptions"))
 		for _, sub := range r.Subresources {
 			if sub.New != nil {

@@ -88,7 +88,9 @@ func TestServerSideFieldValidationIsAnnounced(t *testing.T) {
 	_, client := serveAll(t)
 	verifier := resource.NewQueryParamVerifierV3(nil, client.OpenAPIV3(), resource.QueryParamFieldValidation)
 	for _, r := range registry.Builtin(registry.Options{}).Resources() {
-		require.NoError(t, verifier.HasSupport(r.GroupVersionKind()), r.Resource)
+		if r.Answers == nil { // what is not stored is not patched
+			require.NoError(t, verifier.HasSupport(r.GroupVersionKind()), r.Resource)
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ func endpointsOf(r *registry.Resource) []endpoint {
 		{collection, scope, n.collection()},
 		{collection + "/{name}", one, n.object()},
 	}
-	if r.Namespaced {
+	if r.Namespaced && n.can("list") {
 		list := n.list("ForAllNamespaces")
 		out = append(out, endpoint{root + "/" + r.Resource, []parameter{prettyParam}, []operation{list}})
 	}

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// autoscalingRows. Not yet: autoscaling/v1, which is a view of the same objects; validation of
-// metrics and behaviour; and a controller that scales.
+// autoscalingRows: objects are stored as v2; v1 is a view of them (autoscaling_v1.go). Not yet: a controller
+// that scales.
 func autoscalingRows() []*Resource {
 	r := newRow[autoscalingv2.HorizontalPodAutoscaler, autoscalingv2.HorizontalPodAutoscalerList](autoscalingv2.SchemeGroupVersion, "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 	r.ShortNames, r.Categories = []string{"hpa"}, []string{"all"}
 	r.Strategy = Strategy{Default: defaulter(defaultAutoscaler), Validate: validator(validateAutoscaler)}
 	r.Subresources = []Subresource{unjudged(statusOf(r, func(h, old *autoscalingv2.HorizontalPodAutoscaler) { h.Spec = old.Spec }))}
 	r.Columns, r.Row = columns([]string{"Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"}), cells(autoscalerRow)
-	return []*Resource{r}
+	return []*Resource{r, autoscalersV1(r)}
 }
 
 // defaultAutoscaler: one pod at least, and 80 % of the requested CPU unless another metric is given.

@@ -8,20 +8,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+
+	"kontiki/apiserver/registry/validations"
 )
 
 // Options are what the built-in rows need to know of the cluster.
@@ -52,7 +61,7 @@ func Builtin(options Options) *Table {
 	options = options.withDefaults()
 	t := NewTable(newScheme())
 	events := coreEvents()
-	err := t.Add(slices.Concat(
+	rows := slices.Concat(
 		coreRows(options, events),
 		appsRows(),
 		eventsRows(events),
@@ -66,8 +75,18 @@ func Builtin(options Options) *Table {
 		coordinationRows(),
 		nodeRows(),
 		discoveryRows(),
-	)...)
-	if err != nil {
+		admissionRows(),
+		authenticationRows(),
+		authorizationRows(),
+		certificateRows(),
+		flowControlRows(),
+		deviceRows(),
+		storageMigrationRows(),
+	)
+	for _, r := range rows {
+		declare(t.scheme, r)
+	}
+	if err := t.Add(rows...); err != nil {
 		panic(fmt.Sprintf("built-in rows: %v", err)) // two rows of this package collide
 	}
 	return t
@@ -92,6 +111,14 @@ func newScheme() *runtime.Scheme {
 		storagev1.AddToScheme,
 		schedulingv1.AddToScheme,
 		nodev1.AddToScheme,
+		admissionv1.AddToScheme,
+		authenticationv1.AddToScheme,
+		authorizationv1.AddToScheme,
+		certificatesv1.AddToScheme,
+		flowcontrolv1.AddToScheme,
+		resourcev1.AddToScheme,
+		storagemigrationv1.AddToScheme,
+		validations.AddToScheme,
 		metav1.AddMetaToScheme,
 	} {
 		if err := add(s); err != nil {

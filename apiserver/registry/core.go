@@ -26,6 +26,8 @@ func coreRows(options Options, events *Resource) []*Resource {
 		podTemplates(),
 		limitRanges(),
 		resourceQuotas(),
+		bindings(),
+		componentStatuses(),
 	}
 }
 

@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// networkingRows. Not yet: servicecidrs and ipaddresses; cluster IPs come from one CIDR for now.
 func networkingRows() []*Resource {
-	return []*Resource{ingressClasses(), ingresses(), networkPolicies()}
+	return []*Resource{ingressClasses(), ingresses(), ipAddresses(), networkPolicies(), serviceCIDRs()}
 }
 
 // ingresses. Not yet: wildcard hosts and TLS hosts are not judged.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// podSubresources. Not yet: resize.
 func podSubresources(r *Resource) []Subresource {
 	return []Subresource{
 		connectTo("attach", "PodAttachOptions", "create", "get"),
@@ -22,6 +21,7 @@ func podSubresources(r *Resource) []Subresource {
 		connectTo("log", "Pod", "get"),
 		connectTo("portforward", "PodPortForwardOptions", "create", "get"),
 		connectTo("proxy", "PodProxyOptions", "create", "delete", "get", "patch", "update"),
+		resize(r),
 		podStatus(r),
 	}
 }

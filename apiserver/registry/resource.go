@@ -23,7 +23,10 @@ type Resource struct {
 	Verbs                       []string // nil means every verb
 
 	New     func() runtime.Object // an empty object of this version
-	NewList func() runtime.Object // an empty list of this version
+	NewList func() runtime.Object // an empty list of this version; nil for a kind that has none
+
+	// Answers is set for kinds that are not stored: then Prefix is empty.
+	Answers *Answers
 
 	// Prefix is where the objects live in the store, without a trailing slash: "/registry/pods".
 	Prefix string

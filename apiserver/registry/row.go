@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +30,13 @@ func newRow[T, L any, P pointer[T], PL pointer[L]](gv schema.GroupVersion, plura
 		NewList:              func() runtime.Object { return PL(new(L)) },
 		Prefix:               "/registry/" + plural,
 	}
+}
+
+// newUnlisted starts the row of a kind that has no list type.
+func newUnlisted[T any, P pointer[T]](gv schema.GroupVersion, plural, kind string) *Resource {
+	r := newRow[T, metav1.PartialObjectMetadataList, P](gv, plural, kind)
+	r.NewList = nil
+	return r
 }
 
 // The funcs of a row take runtime.Object. These adapters let them be written for one Go type.

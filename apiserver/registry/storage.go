@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // storageRows are what the scheduler and volume drivers watch. Not yet: validation beyond required
 // and immutable fields, volumeattributesclasses, and anything that acts on them.
 func storageRows() []*Resource {
-	rows := []*Resource{csiDrivers(), csiNodes(), csiStorageCapacities(), storageClasses(), volumeAttachments()}
+	rows := []*Resource{csiDrivers(), csiNodes(), csiStorageCapacities(), storageClasses(), volumeAttachments(), volumeAttributesClasses()}
 	for _, r := range rows {
 		r.Strategy.NoGeneration = true
 		r.Namespaced = r.Kind == "CSIStorageCapacity"
@@ -30,7 +31,8 @@ func storageClasses() *Resource {
 			setPointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 		}),
 		Validate: validator(func(c *storagev1.StorageClass) field.ErrorList {
-			faults := required(field.NewPath("provisioner"), c.Provisioner)
+			faults := driverName(field.NewPath("provisioner"), c.Provisioner)
+			faults = append(faults, classParameters(field.NewPath("parameters"), c.Parameters, true)...)
 			faults = append(faults, oneOf(field.NewPath("reclaimPolicy"), *c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)...)
 			return append(faults, oneOf(field.NewPath("volumeBindingMode"), *c.VolumeBindingMode, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)...)
 		}),
@@ -112,6 +114,7 @@ func csiNodes() *Resource {
 		}
 		return faults
 	})}
+	r.Subresources = []Subresource{unjudged(statusOf(r, func(n, old *storagev1.CSINode) { n.Spec = old.Spec }))}
 	r.Columns = columns([]string{"Name", "Drivers:integer", "Age"})
 	r.Row = cells(func(n *storagev1.CSINode, now time.Time) []any {
 		return []any{n.Name, int64(len(n.Spec.Drivers)), age(&n.ObjectMeta, now)}
@@ -166,4 +169,61 @@ func volumeAttachments() *Resource {
 		return []any{a.Name, a.Spec.Attacher, volume, a.Spec.NodeName, a.Status.Attached, age(&a.ObjectMeta, now)}
 	})
 	return r
+}
+
+// volumeAttributesClasses are what a claim may be changed to while it is in use (throughput, say).
+func volumeAttributesClasses() *Resource {
+	r := newRow[storagev1.VolumeAttributesClass, storagev1.VolumeAttributesClassList](storagev1.SchemeGroupVersion, "volumeattributesclasses", "VolumeAttributesClass")
+	r.ShortNames = []string{"vac"}
+	r.Strategy = Strategy{
+		Validate: validator(func(c *storagev1.VolumeAttributesClass) field.ErrorList {
+			faults := driverName(field.NewPath("driverName"), c.DriverName)
+			return append(faults, classParameters(field.NewPath("parameters"), c.Parameters, false)...)
+		}),
+		ValidateUpdate: updateValidator(func(c, old *storagev1.VolumeAttributesClass) field.ErrorList {
+			var faults field.ErrorList
+			if c.DriverName != old.DriverName {
+				faults = append(faults, field.Forbidden(field.NewPath("driverName"), "updates to driverName are forbidden."))
+			}
+			if !maps.Equal(c.Parameters, old.Parameters) {
+				faults = append(faults, field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))
+			}
+			return faults
+		}),
+	}
+	r.Columns = columns([]string{"Name", "DriverName", "Age"})
+	r.Row = cells(func(c *storagev1.VolumeAttributesClass, now time.Time) []any {
+		return []any{c.Name, c.DriverName, age(&c.ObjectMeta, now)}
+	})
+	return r
+}
+
+// driverName of a provisioner is a qualified name in any case.
+func driverName(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return required(path, name)
+	}
+	return qualifiedName(path, strings.ToLower(name))
+}
+
+// classParameters go to a driver as they are: at most 512 of them, 256 KiB in all.
+func classParameters(path *field.Path, parameters map[string]string, mayBeEmpty bool) field.ErrorList {
+	if len(parameters) > 512 {
+		return field.ErrorList{field.TooLong(path, "Provisioner Parameters", 512)}
+	}
+	var faults field.ErrorList
+	size := 0
+	for key, value := range inOrder(parameters) {
+		if key == "" {
+			faults = append(faults, field.Invalid(path, key, "field can not be empty."))
+		}
+		size += len(key) + len(value)
+	}
+	if size > 256<<10 {
+		faults = append(faults, field.TooLong(path, "", 256<<10))
+	}
+	if len(parameters) == 0 && !mayBeEmpty {
+		faults = append(faults, field.Required(path, "must contain at least one key/value pair"))
+	}
+	return faults
 }

@@ -22,10 +22,14 @@ func TestRowsAreComplete(t *testing.T) {
 			require.Same(t, r, table.Lookup(r.GroupVersionResource))
 			require.Same(t, r, table.ByKind(r.GroupVersionKind()))
 
-			obj, list := r.New(), r.NewList()
+			obj := r.New()
 			require.Equal(t, r.GroupVersionKind(), kindOf(t, table, obj))
-			require.Equal(t, r.GroupVersion().WithKind(r.Kind+"List"), kindOf(t, table, list))
-			require.True(t, meta.IsListType(list))
+			require.Equal(t, slices.Equal(r.Verbs, []string{"create"}), r.NewList == nil, "all but questions can be listed")
+			if r.NewList != nil {
+				list := r.NewList()
+				require.Equal(t, r.GroupVersion().WithKind(r.Kind+"List"), kindOf(t, table, list))
+				require.True(t, meta.IsListType(list))
+			}
 			require.Equal(t, obj, obj.DeepCopyObject())
 			if r.Strategy.Default != nil { // defaults are idempotent, also on an empty object
 				r.Strategy.Default(obj)
@@ -33,7 +37,8 @@ func TestRowsAreComplete(t *testing.T) {
 				r.Strategy.Default(obj)
 				require.Equal(t, once, obj)
 			}
-			if r.Hub == nil {
+			require.Equal(t, r.Answers != nil, r.Prefix == "", "either stored or answered")
+			if r.Hub == nil && r.Answers == nil {
 				require.Empty(t, prefixes[r.Prefix], "two kinds under %s", r.Prefix)
 				prefixes[r.Prefix] = r.Resource
 			}

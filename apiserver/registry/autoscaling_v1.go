@@ -1,0 +1,198 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// autoscaling/v1 knows CPU alone. What else a v2 object has travels in annotations of the v1 object.
+const (
+	metricsAnnotation        = "autoscaling.alpha.kubernetes.io/metrics"
+	currentMetricsAnnotation = "autoscaling.alpha.kubernetes.io/current-metrics"
+	conditionsAnnotation     = "autoscaling.alpha.kubernetes.io/conditions"
+	behaviorAnnotation       = "autoscaling.alpha.kubernetes.io/behavior"
+)
+
+// autoscalersV1 serve the autoscalers of v2 a second time, in the shape of autoscaling/v1.
+func autoscalersV1(v2 *Resource) *Resource {
+	r := newRow[autoscalingv1.HorizontalPodAutoscaler, autoscalingv1.HorizontalPodAutoscalerList](autoscalingv1.SchemeGroupVersion, "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+	r.ShortNames, r.Categories = v2.ShortNames, v2.Categories
+	r.Hub, r.ToHub, r.FromHub = v2, autoscalerToV2, autoscalerFromV2
+	r.Strategy = Strategy{
+		Default: defaulter(func(h *autoscalingv1.HorizontalPodAutoscaler) {
+			setPointer(&h.Spec.MinReplicas, 1)
+			if _, others := h.Annotations[metricsAnnotation]; !others {
+				setPointer(&h.Spec.TargetCPUUtilizationPercentage, 80)
+			}
+		}),
+		Validate: validator(validateAutoscalerV1),
+	}
+	r.Subresources = []Subresource{unjudged(statusOf(r, func(h, old *autoscalingv1.HorizontalPodAutoscaler) { h.Spec = old.Spec }))}
+	r.Columns = v2.Columns
+	r.Row = func(obj runtime.Object, now time.Time) []any {
+		stored, err := autoscalerToV2(obj)
+		if err != nil {
+			return make([]any, len(v2.Columns))
+		}
+		return v2.Row(stored, now)
+	}
+	return r
+}
+
+// validateAutoscalerV1 judges the object that will be stored, which has the metrics of the annotation, too.
+func validateAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
+	var faults field.ErrorList
+	path := specPath.Child("targetCPUUtilizationPercentage")
+	if n := h.Spec.TargetCPUUtilizationPercentage; n != nil && *n < 1 {
+		faults = append(faults, field.Invalid(path, *n, "must be greater than 0"))
+		h = h.DeepCopy()
+		*h.Spec.TargetCPUUtilizationPercentage = 1 // said once
+	}
+	stored, err := autoscalerToV2(h)
+	if err != nil {
+		return append(faults, field.Invalid(field.NewPath("metadata", "annotations"), h.Annotations, err.Error()))
+	}
+	return append(faults, validateAutoscaler(stored.(*autoscalingv2.HorizontalPodAutoscaler))...)
+}
+
+func autoscalerToV2(obj runtime.Object) (runtime.Object, error) {
+	h, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler)
+	if !ok {
+		return nil, fmt.Errorf("convert to autoscaling/v2 HorizontalPodAutoscaler: have a %T", obj)
+	}
+	h = h.DeepCopy()
+	out := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: h.ObjectMeta,
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference(h.Spec.ScaleTargetRef),
+			MinReplicas:    h.Spec.MinReplicas,
+			MaxReplicas:    h.Spec.MaxReplicas,
+		},
+		Status: autoscalingv2.HorizontalPodAutoscalerStatus{
+			ObservedGeneration: h.Status.ObservedGeneration,
+			LastScaleTime:      h.Status.LastScaleTime,
+			CurrentReplicas:    h.Status.CurrentReplicas,
+			DesiredReplicas:    h.Status.DesiredReplicas,
+		},
+	}
+	var metrics []autoscalingv1.MetricSpec
+	var current []autoscalingv1.MetricStatus
+	for annotation, into := range inOrder(map[string]any{
+		metricsAnnotation: &metrics, currentMetricsAnnotation: &current,
+		conditionsAnnotation: &out.Status.Conditions, behaviorAnnotation: &out.Spec.Behavior,
+	}) {
+		if text, ok := out.Annotations[annotation]; ok {
+			if err := json.Unmarshal([]byte(text), into); err != nil {
+				return nil, fmt.Errorf("annotation %s: %w", annotation, err)
+			}
+			delete(out.Annotations, annotation)
+		}
+	}
+	for i := range metrics {
+		out.Spec.Metrics = append(out.Spec.Metrics, metricToV2(&metrics[i]))
+	}
+	if n := h.Spec.TargetCPUUtilizationPercentage; n != nil {
+		out.Spec.Metrics = append(out.Spec.Metrics, cpuMetric(*n))
+	}
+	if n := h.Status.CurrentCPUUtilizationPercentage; n != nil && len(current) == 0 {
+		out.Status.CurrentMetrics = []autoscalingv2.MetricStatus{{
+			Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricStatus{
+				Name: corev1.ResourceCPU, Current: autoscalingv2.MetricValueStatus{AverageUtilization: n},
+			},
+		}}
+	}
+	for i := range current {
+		out.Status.CurrentMetrics = append(out.Status.CurrentMetrics, metricStatusToV2(&current[i]))
+	}
+	return out, nil
+}
+
+// cpuMetric is the one metric that v1 has a field for.
+func cpuMetric(percent int32) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name:   corev1.ResourceCPU,
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
+		},
+	}
+}
+
+func autoscalerFromV2(obj runtime.Object) (runtime.Object, error) {
+	h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return nil, fmt.Errorf("convert to autoscaling/v1 HorizontalPodAutoscaler: have a %T", obj)
+	}
+	h = h.DeepCopy()
+	out := &autoscalingv1.HorizontalPodAutoscaler{
+		ObjectMeta: h.ObjectMeta,
+		Spec: autoscalingv1.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv1.CrossVersionObjectReference(h.Spec.ScaleTargetRef),
+			MinReplicas:    h.Spec.MinReplicas,
+			MaxReplicas:    h.Spec.MaxReplicas,
+		},
+		Status: autoscalingv1.HorizontalPodAutoscalerStatus{
+			ObservedGeneration: h.Status.ObservedGeneration,
+			LastScaleTime:      h.Status.LastScaleTime,
+			CurrentReplicas:    h.Status.CurrentReplicas,
+			DesiredReplicas:    h.Status.DesiredReplicas,
+		},
+	}
+	var metrics []autoscalingv1.MetricSpec
+	for i := range h.Spec.Metrics {
+		m := &h.Spec.Metrics[i]
+		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil && out.Spec.TargetCPUUtilizationPercentage == nil {
+			out.Spec.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
+			continue
+		}
+		metrics = append(metrics, metricFromV2(m))
+	}
+	// The raw value beside the percentage has no field of its own, so that all are kept if one has it.
+	var current []autoscalingv1.MetricStatus
+	raw := false
+	for i := range h.Status.CurrentMetrics {
+		m := &h.Status.CurrentMetrics[i]
+		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Current.AverageUtilization != nil {
+			out.Status.CurrentCPUUtilizationPercentage = m.Resource.Current.AverageUtilization
+			raw = raw || m.Resource.Current.AverageValue != nil
+		} else {
+			raw = true
+		}
+		current = append(current, metricStatusFromV2(m))
+	}
+	annotate := func(key string, value any) error {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		if out.Annotations == nil {
+			out.Annotations = map[string]string{}
+		}
+		out.Annotations[key] = string(text)
+		return nil
+	}
+	for key, part := range inOrder(map[string]struct {
+		has   bool
+		value any
+	}{
+		metricsAnnotation:        {len(metrics) > 0, metrics},
+		currentMetricsAnnotation: {raw, current},
+		conditionsAnnotation:     {len(h.Status.Conditions) > 0, h.Status.Conditions},
+		behaviorAnnotation:       {h.Spec.Behavior != nil, h.Spec.Behavior},
+	}) {
+		if part.has {
+			if err := annotate(key, part.value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}

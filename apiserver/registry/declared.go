@@ -1,0 +1,90 @@
+package registry
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// gates are the feature gates that declared rules ask for, as they are in Kubernetes 1.37 by default. A rule
+// that asks for another one is a fault in every object: TestDeclaredGates finds it first.
+var gates = map[string]bool{
+	"CompositePodGroup":                            false,
+	"DRAPartitionableDevicesType":                  false,
+	"HPAScaleToZero":                               true,
+	"InPlacePodVerticalScalingSchedulerPreemption": false,
+	"PodGroupPreemptionPolicy":                     false,
+	"TopologyAwareWorkloadScheduling":              false,
+	"WorkloadWithJob":                              false,
+}
+
+// declare adds to the row's own validation what Kubernetes declares on the row's type (package
+// validations). While Kubernetes moves its rules from code to tags, many are in both places: of two faults of
+// one cause at one path the hand-written one is kept, whose words are those that clients see.
+//
+// On an update, a declared rule does not judge a value that has not changed.
+func declare(s *runtime.Scheme, r *Resource) {
+	if !s.HasValidationFunc(r.New()) {
+		return
+	}
+	own, ownUpdate := r.Strategy.Validate, r.Strategy.ValidateUpdate
+	r.Strategy.Validate = func(ctx context.Context, obj runtime.Object) field.ErrorList {
+		var faults field.ErrorList
+		if own != nil {
+			faults = own(ctx, obj)
+		}
+		if exists(obj) { // an update: the other func's business
+			return faults
+		}
+		return merged(faults, s.Validate(ctx, gates, obj))
+	}
+	r.Strategy.ValidateUpdate = func(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+		var faults field.ErrorList
+		if ownUpdate != nil {
+			faults = ownUpdate(ctx, obj, old)
+		}
+		return merged(faults, s.ValidateUpdate(ctx, gates, obj, old))
+	}
+	for i := range r.Subresources {
+		declareSubresource(s, r, &r.Subresources[i])
+	}
+}
+
+// declareSubresource does it for a subresource that shows the row's own kind and has rules of its own.
+func declareSubresource(s *runtime.Scheme, r *Resource, sub *Subresource) {
+	own := sub.Validate
+	if sub.Update == nil || own == nil || sub.Kind != r.GroupVersionKind() {
+		return
+	}
+	name := sub.Name
+	sub.Validate = func(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+		return merged(own(ctx, obj, old), s.ValidateUpdate(ctx, gates, obj, old, name))
+	}
+}
+
+// exists says whether obj is the next version of an object, rather than a new one.
+func exists(obj runtime.Object) bool {
+	m, err := meta.Accessor(obj)
+	return err == nil && m.GetResourceVersion() != ""
+}
+
+// merged appends the declared faults that own does not have. The generic path judges the metadata.
+func merged(own, declared field.ErrorList) field.ErrorList {
+	type cause struct {
+		path string
+		kind field.ErrorType
+	}
+	have := map[cause]bool{}
+	for _, fault := range own {
+		have[cause{fault.Field, fault.Type}] = true
+	}
+	for _, fault := range declared {
+		if !have[cause{fault.Field, fault.Type}] && !strings.HasPrefix(fault.Field, "metadata.") {
+			own = append(own, fault)
+		}
+	}
+	return own
+}

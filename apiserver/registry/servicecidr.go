@@ -1,0 +1,123 @@
+package registry
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// serviceCIDRs name ranges of cluster IPs. Not yet: Services get their addresses from the server's own range
+// alone (service_allocate.go), whatever more there is here.
+func serviceCIDRs() *Resource {
+	r := newRow[networkingv1.ServiceCIDR, networkingv1.ServiceCIDRList](networkingv1.SchemeGroupVersion, "servicecidrs", "ServiceCIDR")
+	r.Namespaced = false
+	r.Strategy = Strategy{
+		NoGeneration:   true,
+		Validate:       validator(validateServiceCIDR),
+		ValidateUpdate: updateValidator(validateServiceCIDRUpdate),
+	}
+	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *networkingv1.ServiceCIDR) { c.Spec = old.Spec }))}
+	r.Columns = columns([]string{"Name", "CIDRs", "Age"})
+	r.Row = cells(func(c *networkingv1.ServiceCIDR, now time.Time) []any {
+		return []any{c.Name, strings.Join(c.Spec.CIDRs, ","), age(&c.ObjectMeta, now)}
+	})
+	return r
+}
+
+func validateServiceCIDR(c *networkingv1.ServiceCIDR) field.ErrorList {
+	path := specPath.Child("cidrs")
+	switch n := len(c.Spec.CIDRs); {
+	case n == 0:
+		return field.ErrorList{field.Required(path, "at least one CIDR required")}
+	case n > 2:
+		return field.ErrorList{field.Invalid(path, c.Spec, "may only hold up to 2 values")}
+	}
+	var faults field.ErrorList
+	families := map[bool]bool{}
+	for i, cidr := range c.Spec.CIDRs {
+		faults = append(faults, validation.IsValidCIDR(path.Index(i), cidr)...)
+		if p, err := netip.ParsePrefix(cidr); err == nil {
+			families[p.Addr().Is4()] = true
+		}
+	}
+	if len(faults) == 0 && len(families) < len(c.Spec.CIDRs) {
+		faults = append(faults, field.Invalid(path, c.Spec.CIDRs, "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"))
+	}
+	return faults
+}
+
+// validateServiceCIDRUpdate: a second family may join; nothing else changes.
+func validateServiceCIDRUpdate(c, old *networkingv1.ServiceCIDR) field.ErrorList {
+	const fixed = "field is immutable"
+	path, now, was := specPath.Child("cidrs"), c.Spec.CIDRs, old.Spec.CIDRs
+	if len(now) != len(was) && (len(was) != 1 || len(now) != 2) {
+		return field.ErrorList{field.Invalid(path, now, fixed)}
+	}
+	var faults field.ErrorList
+	for i := range was {
+		if now[i] != was[i] {
+			faults = append(faults, field.Invalid(path.Index(i), now[i], fixed))
+		}
+	}
+	return faults
+}
+
+// ipAddresses say whose a cluster IP is. Not yet: the addresses of Services are claims in the store
+// (service_allocate.go) and are not shown here.
+func ipAddresses() *Resource {
+	r := newRow[networkingv1.IPAddress, networkingv1.IPAddressList](networkingv1.SchemeGroupVersion, "ipaddresses", "IPAddress")
+	r.ShortNames, r.Namespaced = []string{"ip"}, false
+	r.Strategy = Strategy{
+		NoGeneration: true,
+		ValidateName: func(name string, _ bool) []string {
+			var out []string
+			for _, fault := range validation.IsValidIP(nil, name) {
+				out = append(out, fault.Detail)
+			}
+			return out
+		},
+		Validate: validator(func(a *networkingv1.IPAddress) field.ErrorList {
+			return validateParent(specPath.Child("parentRef"), a.Spec.ParentRef)
+		}),
+		ValidateUpdate: updateValidator(func(a, old *networkingv1.IPAddress) field.ErrorList {
+			return immutable(specPath.Child("parentRef"), a.Spec.ParentRef, old.Spec.ParentRef)
+		}),
+	}
+	r.Columns = columns([]string{"Name", "ParentRef", "Age"})
+	r.Row = cells(func(a *networkingv1.IPAddress, now time.Time) []any {
+		parent := none
+		if ref := a.Spec.ParentRef; ref != nil {
+			parts := []string{strings.ToLower(strings.TrimSuffix(ref.Resource+"."+ref.Group, "."))}
+			if ref.Namespace != "" {
+				parts = append(parts, ref.Namespace)
+			}
+			parent = strings.Join(append(parts, ref.Name), "/")
+		}
+		return []any{a.Name, parent, age(&a.ObjectMeta, now)}
+	})
+	return r
+}
+
+func validateParent(path *field.Path, ref *networkingv1.ParentReference) field.ErrorList {
+	if ref == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	var faults field.ErrorList
+	if ref.Group != "" {
+		faults = append(faults, dnsSubdomain(path.Child("group"), ref.Group)...)
+	}
+	for child, name := range inOrder(map[string]string{"resource": ref.Resource, "name": ref.Name}) {
+		faults = append(faults, required(path.Child(child), name)...)
+		if name != "" {
+			faults = append(faults, invalid(path.Child(child), name, pathSegment(name, false))...)
+		}
+	}
+	if ref.Namespace != "" {
+		faults = append(faults, invalid(path.Child("namespace"), ref.Namespace, pathSegment(ref.Namespace, false))...)
+	}
+	return faults
+}
