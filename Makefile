@@ -53,6 +53,9 @@ bin/images/hello.tar: bin/hello $(wildcard internal/testimage/*.go internal/test
 bin/staticcheck: internal/tools/go.sum
 	$(TOOLS) $(STATIC) build -o ../../$@ honnef.co/go/tools/cmd/staticcheck
 
+bin/etcdctl: internal/tools/go.sum
+	$(TOOLS) $(STATIC) build -ldflags "-s -w" -o ../../$@ go.etcd.io/etcd/etcdctl/v3
+
 .PHONY: nft
 nft:
 	@sh .ci/nft.sh
@@ -66,7 +69,7 @@ run: build nft ## build, start one node, run examples/hello.yaml on it, stay up 
 # ---- check ----
 
 .PHONY: test
-test: build nft ## run all tests; as root they include real containers
+test: build bin/etcdctl nft ## run all tests; as root they include real containers
 	@sh .ci/gotest.sh ./...
 
 .PHONY: race
@@ -100,6 +103,10 @@ bench: build nft ## measure the store, the API server and a node, and print the 
 .PHONY: e2e
 e2e: build nft ## run the end-to-end tests alone (needs root)
 	CGO_ENABLED=0 $(GO) test -count=1 -v ./internal/e2e/...
+
+.PHONY: validations
+validations: ## write the declared validation anew, from the +k8s: tags of k8s.io/api
+	apiserver/registry/validations/generate
 
 .PHONY: clean
 clean: ## remove what was built (not .kontiki/)

@@ -15,6 +15,10 @@ type maintenanceServer struct {
 	*Server
 }
 
+// storageVersion is the release of etcd whose data model the store has, without its patch level: etcd says
+// the same in a status and in a snapshot.
+var storageVersion = version.Cluster(version.Version) + ".0"
+
 // Status implements pb.MaintenanceServer. The version is that of the etcd API that is served.
 func (s *maintenanceServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	state, err := s.member.Status()
@@ -22,9 +26,9 @@ func (s *maintenanceServer) Status(context.Context, *pb.StatusRequest) (*pb.Stat
 		return nil, toStatus(err)
 	}
 	r := &pb.StatusResponse{
-		Header: s.header.now(), Version: version.Version, RaftTerm: state.Term,
+		Header: s.header.now(), Version: version.Version, StorageVersion: storageVersion, RaftTerm: state.Term,
 		RaftIndex: state.CommitIndex, RaftAppliedIndex: state.Store.Applied,
-		DbSize: state.Store.FileBytes, DbSizeInUse: state.Store.InUseBytes,
+		DbSize: state.Store.FileBytes, DbSizeInUse: state.Store.InUseBytes, DbSizeQuota: state.QuotaBytes,
 		DowngradeInfo: &pb.DowngradeInfo{}, IsLearner: s.isLearner(state.NodeID),
 	}
 	if state.Leader.ID == "" {

@@ -5,7 +5,6 @@ import (
 	"hash"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/version"
 )
 
 // snapshotChunk is how much of a snapshot goes into a message.
@@ -22,7 +21,7 @@ func (s *maintenanceServer) Snapshot(_ *pb.SnapshotRequest, stream pb.Maintenanc
 	if err := s.member.WriteSnapshot(w); err != nil {
 		return toStatus(err)
 	}
-	return stream.Send(&pb.SnapshotResponse{Blob: w.sum.Sum(nil), Version: version.Version})
+	return stream.Send(&pb.SnapshotResponse{Blob: w.sum.Sum(nil), Version: storageVersion})
 }
 
 // snapshotWriter sends what is written to it.
@@ -38,7 +37,7 @@ func (w *snapshotWriter) Write(b []byte) (n int, err error) {
 		// gRPC may keep what it is given, and the caller goes on using b.
 		part := append([]byte(nil), b[:min(len(b), snapshotChunk)]...)
 		w.remaining = max(0, w.remaining-int64(len(part)))
-		err := w.stream.Send(&pb.SnapshotResponse{Blob: part, RemainingBytes: uint64(w.remaining), Version: version.Version})
+		err := w.stream.Send(&pb.SnapshotResponse{Blob: part, RemainingBytes: uint64(w.remaining), Version: storageVersion})
 		if err != nil {
 			return n, err
 		}

@@ -25,13 +25,16 @@ import (
 	"kontiki/raftstore/etcdapi"
 )
 
+// servers are what is compared; start returns an endpoint.
+var servers = []struct {
+	name  string
+	start func(*testing.T) string
+}{{"etcd", startEtcd}, {"kontiki", startKontiki}}
+
 // both runs steps against etcd and against Kontiki, and compares what they were told.
 func both(t *testing.T, steps func(*session)) {
 	var transcripts [2]string
-	for i, server := range []struct {
-		name  string
-		start func(*testing.T) string
-	}{{"etcd", startEtcd}, {"kontiki", startKontiki}} {
+	for i, server := range servers {
 		t.Run(server.name, func(t *testing.T) {
 			s := newSession(t, server.start(t))
 			steps(s)
@@ -63,7 +66,9 @@ func startEtcd(t *testing.T) string {
 // startKontiki runs a member in this process and returns the endpoint of its etcd API.
 func startKontiki(t *testing.T) string {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	m, err := raftstore.Open(raftstore.Config{Dir: t.TempDir(), NodeID: "0001", Name: "default", Bootstrap: true, Log: quiet})
+	m, err := raftstore.Open(raftstore.Config{
+		Dir: t.TempDir(), NodeID: "0001", Name: "default", ClientURLs: []string{"http://localhost:2379"}, Bootstrap: true, Log: quiet,
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	require.NoError(t, m.WaitReady(t.Context()))
