@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"kontiki/internal/bench/load"
 )
 
 // listedPods is how many pods are listed. Nobody schedules them.
@@ -19,7 +21,7 @@ func benchAPI(ctx context.Context, client kubernetes.Interface, each time.Durati
 	maps := client.CoreV1().ConfigMaps("default")
 	data := map[string]string{"data": strings.Repeat("x", 1024)}
 	for _, clients := range []int{1, 64} {
-		m, err := load(ctx, clients, each, func(ctx context.Context, n int64) error {
+		m, err := load.Run(ctx, clients, each, func(ctx context.Context, _ int, n int64) error {
 			name := fmt.Sprintf("bench-%d-%d", clients, n)
 			_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
 			return err
@@ -27,13 +29,13 @@ func benchAPI(ctx context.Context, client kubernetes.Interface, each time.Durati
 		if err != nil {
 			return err
 		}
-		m.report(fmt.Sprintf("API: create ConfigMap of 1 KiB, %d clients", clients))
+		reportLoad(m, fmt.Sprintf("API: create ConfigMap of 1 KiB, %d clients", clients))
 	}
 	if err := createPods(ctx, client); err != nil {
 		return err
 	}
 	pods := client.CoreV1().Pods("bench")
-	m, err := load(ctx, 1, each, func(ctx context.Context, _ int64) error {
+	m, err := load.Run(ctx, 1, each, func(ctx context.Context, _ int, _ int64) error {
 		list, err := pods.List(ctx, metav1.ListOptions{})
 		if err == nil && len(list.Items) != listedPods {
 			err = fmt.Errorf("%d pods in the list", len(list.Items))
@@ -43,7 +45,7 @@ func benchAPI(ctx context.Context, client kubernetes.Interface, each time.Durati
 	if err != nil {
 		return err
 	}
-	m.report(fmt.Sprintf("API: list %d pods (protobuf)", listedPods))
+	reportLoad(m, fmt.Sprintf("API: list %d pods (protobuf)", listedPods))
 	return nil
 }
 

@@ -6,35 +6,111 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"kontiki/internal/bench/compare"
+	"kontiki/internal/bench/load"
 )
 
 func main() {
-	bin := flag.String("bin", "bin", "directory of what `make build` made")
-	each := flag.Duration("time", 3*time.Second, "how long each load runs")
-	flag.Parse()
+	if len(os.Args) == 3 && os.Args[1] == compare.MemberCommand {
+		fail(compare.Member(os.Args[2]))
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	if err := bench(ctx, *bin, *each); err != nil {
+	err := bench(ctx, readFlags())
+	stop()
+	fail(err)
+}
+
+func fail(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(ctx context.Context, bin string, each time.Duration) error {
-	dir, err := os.MkdirTemp("", "kontiki-bench-")
+// options are what flags say.
+type options struct {
+	bin     string
+	each    time.Duration // of a load on the API server
+	node    bool
+	compare *compare.Options // nil: the store is left out
+}
+
+func readFlags() (o options) {
+	bin := flag.String("bin", "bin", "directory of what `make build` made")
+	part := flag.String("part", "", "store or node: that part alone (default both, or store with -only)")
+	each := flag.Duration("time", 3*time.Second, "node: how long each load runs")
+	seconds := flag.Float64("seconds", 1, "store: how long each load runs")
+	rounds := flag.Int("rounds", 3, "store: rounds, of which medians are taken")
+	only := flag.String("only", "", "store: these loads alone, of "+strings.Join(compare.Names(), ","))
+	clients := flag.String("clients", "1,16,128,512", "store: how many clients")
+	columns := flag.String("columns", strings.Join(compare.AllColumns, ","), "store: what is compared; with -old also grpc-old and own-old")
+	old := flag.String("old", "", "store: a program built from this package before a change: the members of the -old columns")
+	perConn := flag.Int("conn", compare.PerConnection, "store: clients that share a connection of client/v3")
+	profile := flag.String("cpuprofile", "", "store: a directory for CPU profiles of the leader, and of the client, under each load")
+	dir := flag.String("dir", "", "directory for data, on the disk that is to be measured (default that for temporary files)")
+	flag.Parse()
+
+	o = options{bin: *bin, each: *each, node: *part != "store" && (*part == "node" || *only == "")}
+	if *part == "node" {
+		return o
+	}
+	o.compare = &compare.Options{
+		Columns: strings.Split(*columns, ","), Old: *old, Clients: numbers(*clients),
+		Each: time.Duration(*seconds * float64(time.Second)), Rounds: *rounds,
+		PerConn: *perConn, Profile: *profile, Dir: *dir, Out: os.Stdout,
+	}
+	if *only != "" {
+		o.compare.Only = strings.Split(*only, ",")
+	}
+	return o
+}
+
+// numbers reads a list of them; a wrong one ends the program as a wrong flag does.
+func numbers(list string) (ns []int) {
+	for _, s := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			fmt.Fprintf(os.Stderr, "bench: -clients: %q is not a number of clients\n", s)
+			os.Exit(2)
+		}
+		ns = append(ns, n)
+	}
+	return ns
+}
+
+func bench(ctx context.Context, o options) error {
+	var parent string
+	if o.compare != nil {
+		parent = o.compare.Dir
+	}
+	dir, err := os.MkdirTemp(parent, "kontiki-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := benchStore(ctx, dir, each); err != nil {
-		return fmt.Errorf("store: %w", err)
+	if o.compare != nil {
+		o.compare.Dir = dir
+		if err := compare.Run(ctx, *o.compare); err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
 	}
-	return benchNode(ctx, bin, dir, each)
+	if !o.node {
+		return nil
+	}
+	return benchNode(ctx, o.bin, dir, o.each)
 }
 
 // report prints one figure.
 func report(what, format string, args ...any) {
 	fmt.Printf("%-46s %s\n", what, fmt.Sprintf(format, args...))
+}
+
+func reportLoad(m load.Measured, what string) {
+	report(what, "%7.0f/s   p50 %8s   p99 %8s", m.PerSecond, m.P50.Round(10*time.Microsecond), m.P99.Round(10*time.Microsecond))
 }
