@@ -8,7 +8,6 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // autoscalingRows: objects are stored as v2; v1 is a view of them (autoscaling_v1.go). Not yet: a controller
@@ -50,22 +49,6 @@ func defaultScaling(rules *autoscalingv2.HPAScalingRules, policies ...autoscalin
 	if rules.Policies == nil {
 		rules.Policies = policies
 	}
-}
-
-func validateAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
-	var faults field.ErrorList
-	if h.Spec.MaxReplicas < 1 {
-		faults = append(faults, field.Invalid(specPath.Child("maxReplicas"), h.Spec.MaxReplicas, "must be greater than 0"))
-	}
-	if h.Spec.MinReplicas != nil && *h.Spec.MinReplicas < 1 {
-		faults = append(faults, field.Invalid(specPath.Child("minReplicas"), *h.Spec.MinReplicas, "must be greater than or equal to 1"))
-	}
-	if h.Spec.MinReplicas != nil && h.Spec.MaxReplicas < *h.Spec.MinReplicas {
-		faults = append(faults, field.Invalid(specPath.Child("maxReplicas"), h.Spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
-	}
-	target := specPath.Child("scaleTargetRef")
-	faults = append(faults, required(target.Child("kind"), h.Spec.ScaleTargetRef.Kind)...)
-	return append(faults, required(target.Child("name"), h.Spec.ScaleTargetRef.Name)...)
 }
 
 func autoscalerRow(h *autoscalingv2.HorizontalPodAutoscaler, now time.Time) []any {

@@ -9,19 +9,15 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func batchRows() []*Resource { return []*Resource{cronJobs(), jobs()} }
 
-// jobs. Not yet: validation of failure and success policies and of a status; the template of a
-// suspended job, which Kubernetes lets queueing controllers change before it starts.
+// jobs. What is refused is in batch_validation.go.
 func jobs() *Resource {
 	r := newRow[batchv1.Job, batchv1.JobList](batchv1.SchemeGroupVersion, "jobs", "Job")
 	r.Categories = []string{"all"}
@@ -32,7 +28,7 @@ func jobs() *Resource {
 		ValidateUpdate:   updateValidator(validateJobUpdate),
 		Warnings:         warner(templateSpec, func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(j, old *batchv1.Job) { j.Spec = old.Spec }))}
+	r.Subresources = []Subresource{judged(statusOf(r, func(j, old *batchv1.Job) { j.Spec = old.Spec }), validateJobStatus)}
 	r.Fields = fieldSet(func(j *batchv1.Job) fields.Set {
 		return fields.Set{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
 	})
@@ -99,56 +95,6 @@ func selectByUID(j *batchv1.Job) {
 	j.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = uid
 }
 
-func validateJob(j *batchv1.Job) field.ErrorList {
-	faults := validateJobSpec(specPath, &j.Spec)
-	selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
-	switch {
-	case j.Spec.Selector == nil:
-		faults = append(faults, field.Required(specPath.Child("selector"), ""))
-	case err != nil:
-		faults = append(faults, metavalidation.ValidateLabelSelector(j.Spec.Selector, metavalidation.LabelSelectorValidationOptions{}, specPath.Child("selector"))...)
-	case !selector.Matches(labels.Set(j.Spec.Template.Labels)):
-		faults = append(faults, field.Invalid(specPath.Child("template", "metadata", "labels"), j.Spec.Template.Labels, "`selector` does not match template `labels`"))
-	}
-	return faults
-}
-
-func validateJobSpec(path *field.Path, spec *batchv1.JobSpec) field.ErrorList {
-	faults := validatePodTemplate(path.Child("template"), &spec.Template)
-	if policy := spec.Template.Spec.RestartPolicy; policy != corev1.RestartPolicyOnFailure && policy != corev1.RestartPolicyNever {
-		faults = append(faults, field.Required(path.Child("template", "spec", "restartPolicy"), `valid values: "OnFailure", "Never"`))
-	}
-	for name, n := range inOrder(map[string]*int32{
-		"parallelism": spec.Parallelism, "completions": spec.Completions, "backoffLimit": spec.BackoffLimit, "ttlSecondsAfterFinished": spec.TTLSecondsAfterFinished,
-	}) {
-		if n != nil {
-			faults = append(faults, notNegative(path.Child(name), *n)...)
-		}
-	}
-	if spec.ActiveDeadlineSeconds != nil {
-		faults = append(faults, notNegative(path.Child("activeDeadlineSeconds"), *spec.ActiveDeadlineSeconds)...)
-	}
-	if mode := spec.CompletionMode; mode != nil {
-		faults = append(faults, oneOf(path.Child("completionMode"), *mode, batchv1.IndexedCompletion, batchv1.NonIndexedCompletion)...)
-		if *mode == batchv1.IndexedCompletion && spec.Completions == nil {
-			faults = append(faults, field.Required(path.Child("completions"), fmt.Sprintf("when completion mode is %s", *mode)))
-		}
-	}
-	return faults
-}
-
-func validateJobUpdate(j, old *batchv1.Job) field.ErrorList {
-	faults := immutable(specPath.Child("selector"), j.Spec.Selector, old.Spec.Selector)
-	faults = append(faults, immutable(specPath.Child("completionMode"), j.Spec.CompletionMode, old.Spec.CompletionMode)...)
-	if *j.Spec.CompletionMode == batchv1.NonIndexedCompletion {
-		faults = append(faults, immutable(specPath.Child("completions"), j.Spec.Completions, old.Spec.Completions)...)
-	}
-	if !apiequality.Semantic.DeepEqual(j.Spec.Template, old.Spec.Template) {
-		faults = append(faults, field.Invalid(specPath.Child("template"), j.Spec.Template, "field is immutable"))
-	}
-	return faults
-}
-
 func jobRow(j *batchv1.Job, now time.Time) []any {
 	of := "1"
 	if j.Spec.Completions != nil {
@@ -191,8 +137,7 @@ func jobStatus(j *batchv1.Job) string {
 	return "Running"
 }
 
-// cronJobs. Not yet: the grammar of the schedule and the name of the time zone (they need the cron
-// parser of the controller).
+// cronJobs make jobs by the clock.
 func cronJobs() *Resource {
 	r := newRow[batchv1.CronJob, batchv1.CronJobList](batchv1.SchemeGroupVersion, "cronjobs", "CronJob")
 	r.ShortNames, r.Categories = []string{"cj"}, []string{"all"}
@@ -205,6 +150,7 @@ func cronJobs() *Resource {
 			setPointer(&c.Spec.FailedJobsHistoryLimit, 1)
 		}),
 		Validate: validator(validateCronJob),
+		Warnings: warner(specPath.Child("jobTemplate", "spec", "template", "spec"), func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
 	}
 	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *batchv1.CronJob) { c.Spec = old.Spec }))}
 	r.Columns = columns([]string{"Name", "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age"}, "Containers", "Images", "Selector")
@@ -225,19 +171,4 @@ func cronJobs() *Resource {
 			names, images, metav1.FormatLabelSelector(c.Spec.JobTemplate.Spec.Selector)}
 	})
 	return r
-}
-
-func validateCronJob(c *batchv1.CronJob) field.ErrorList {
-	faults := required(specPath.Child("schedule"), c.Spec.Schedule)
-	faults = append(faults, oneOf(specPath.Child("concurrencyPolicy"), c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent)...)
-	for name, n := range inOrder(map[string]*int32{"successfulJobsHistoryLimit": c.Spec.SuccessfulJobsHistoryLimit, "failedJobsHistoryLimit": c.Spec.FailedJobsHistoryLimit}) {
-		faults = append(faults, notNegative(specPath.Child(name), *n)...)
-	}
-	if s := c.Spec.StartingDeadlineSeconds; s != nil {
-		faults = append(faults, notNegative(specPath.Child("startingDeadlineSeconds"), *s)...)
-	}
-	if len(c.Name) > 52 { // the controller appends eleven characters to make the names of jobs
-		faults = append(faults, field.Invalid(field.NewPath("metadata", "name"), c.Name, "must be no more than 52 characters"))
-	}
-	return append(faults, validateJobSpec(specPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)...)
 }
