@@ -26,9 +26,13 @@
 // A follower gets a snapshot below L after it led a minority and wrote entries of its own; or when its
 // disk was full for some time, since each refused append makes the leader try one entry earlier.
 //
+// The same circle without any snapshot being sent at first: the follower has a snapshot of its own up to S, and
+// more entries after S that conflict than TrailingLogs says. Compaction then deletes entry S itself, and
+// "after S, T" is refused. (The cluster simulation found it.)
+//
 // # The remedy
 //
-// Guard corrects it in four places:
+// Guard corrects it in five places:
 //
 //  1. A snapshot whose entry S the member has, in its log or in a snapshot, brings nothing: it
 //     becomes a heartbeat with the same answer. Nothing that was acknowledged is ever deleted.
@@ -39,6 +43,7 @@
 //     snapshot vouches for it. Then nothing is compared with entries that are not there.
 //  4. The commit index that comes with an append is at most the append's last entry (paper, figure 2:
 //     "index of last new entry"); raft takes its own last entry instead, which may be one that conflicts.
+//  5. Compaction leaves one entry more than raft says, so the last entry of the member's own snapshot stays.
 //
 // In between the member votes as it did before the snapshot, for its last entry is the same. It cannot win,
 // since its log lacks the committed entry S, and it does not help others to win who could not before.

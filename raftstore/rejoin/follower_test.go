@@ -167,12 +167,33 @@ func TestNothingNew(t *testing.T) {
 				require.Equal(t, wordsOf(2, 30, 1), m.words.all())
 
 				require.NoError(t, m.raft.Snapshot().Error())
-				m.requireLog(21, 30)
+				m.requireLog(20, 30)
 				l.snapshot(15, 1, wordsOf(2, 15, 1)) // below the log
 				require.Zero(t, m.installed())
 				require.True(t, l.appendAfter(2, 30, 1, 31, entries(31, 31, 2)...))
 				synctest.Wait()
 				require.Equal(t, append(wordsOf(2, 30, 1), word(31, 2)), m.words.all())
+			})
+		})
+	}
+}
+
+// TestConflictBehindOwnSnapshot: a follower that has a snapshot of its own, and behind it more entries that
+// conflict than stay in the log, takes what follows the snapshot.
+func TestConflictBehindOwnSnapshot(t *testing.T) {
+	for store := range logStores {
+		t.Run(store, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, l := follow(t, store, true, 40)
+				defer m.stop()
+				require.True(t, l.appendAfter(1, 20, 1, 20))
+				synctest.Wait()
+				require.NoError(t, m.raft.Snapshot().Error())
+				m.requireLog(20, 40)
+				require.False(t, l.appendAfter(2, 23, 2, 23), "the leader tries further back")
+				require.True(t, l.appendAfter(2, 20, 1, 23, entries(21, 23, 2)...))
+				synctest.Wait()
+				require.Equal(t, append(wordsOf(2, 20, 1), wordsOf(21, 23, 2)...), m.words.all())
 			})
 		})
 	}

@@ -100,20 +100,22 @@ func (g *Guard) has(p position) (bool, error) {
 func (g *Guard) IsMonotonic() bool { return true }
 
 // DeleteRange implements raft.LogStore. After a snapshot was installed, it keeps the entries that follow
-// it.
+// it; when raft compacts the log behind a snapshot of the member's own, the last entry of that.
 func (g *Guard) DeleteRange(min, max uint64) error {
 	g.mu.Lock()
 	installing := g.installing
 	g.mu.Unlock()
-	if installing == 0 {
-		return g.LogStore.DeleteRange(min, max)
-	}
 	first, last, err := g.indexes()
 	if err != nil {
 		return err
 	}
-	if min == first && max == last && max > installing {
+	switch {
+	case installing > 0 && min == first && max == last && max > installing:
 		max = installing
+	case installing == 0 && min == first && max < last: // compaction: up to the snapshot's last entry at most
+		if max--; max < min {
+			return nil
+		}
 	}
 	return g.LogStore.DeleteRange(min, max)
 }
