@@ -27,7 +27,7 @@ type lessor struct {
 	raft      *raft.Raft
 	proposer  *proposer
 	readIndex *readIndex
-	clock     *leaseClock
+	clock     *steadyClock
 	timeout   time.Duration // of one proposal
 	log       *slog.Logger
 	stop      chan struct{}
@@ -61,7 +61,7 @@ var lessorOrigin = Origin{User: "system:store", UserAgent: "kontiki lessor"}
 
 func newLessor(store *mvcc.Store, c Config) *lessor {
 	return &lessor{
-		store: store, clock: newLeaseClock(c.Clock), timeout: c.RequestTimeout, log: c.Log, stop: make(chan struct{}),
+		store: store, clock: newSteadyClock(c.Clock), timeout: c.RequestTimeout, log: c.Log, stop: make(chan struct{}),
 		promoting: newTurn(), order: newTurn(),
 	}
 }

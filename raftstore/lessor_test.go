@@ -310,7 +310,7 @@ func TestRenewalAfterCheckpoint(t *testing.T) {
 // lease stays expired.
 func TestLeaseClock(t *testing.T) {
 	wall := time.Now()
-	c := newLeaseClock(func() time.Time { return wall })
+	c := newSteadyClock(func() time.Time { return wall })
 	begin := c.now()
 	wall = wall.Add(400 * time.Millisecond)
 	require.Equal(t, 400*time.Millisecond, c.now().Sub(begin))

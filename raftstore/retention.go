@@ -94,10 +94,10 @@ func (m *Member) keepHistory(ctx context.Context) {
 	if r.keep <= 0 {
 		return // all history is kept
 	}
-	r.note(m.cfg.Clock(), m.store.Revision())
+	r.note(m.lessor.clock.now(), m.store.Revision())
 	for pause(ctx, r.interval()) {
-		r.note(m.cfg.Clock(), m.store.Revision())
-		if due := r.due(m.cfg.Clock()); due > 0 && m.raft.State() == raft.Leader {
+		r.note(m.lessor.clock.now(), m.store.Revision())
+		if due := r.due(m.lessor.clock.now()); due > 0 && m.raft.State() == raft.Leader {
 			m.compactHistory(ctx, due)
 		}
 	}
@@ -117,7 +117,7 @@ func (m *Member) compactHistory(ctx context.Context, revision int64) {
 	if errors.Is(err, mvcc.ErrCompacted) {
 		err = nil // somebody was faster
 	}
-	m.retention.record(m.cfg.Clock(), revision, err)
+	m.retention.record(time.Now(), revision, err)
 	if err != nil {
 		m.cfg.Log.Warn("old history could not be compacted, will try again", "revision", revision, "err", err)
 		return

@@ -20,8 +20,9 @@ type cluster struct {
 	dir     string
 	network *network
 	tuning  tuning
-	log     *slog.Logger
+	log     *listener
 	lessons *report // where what is wrong goes
+	clocks  map[string]*clock
 	group   sync.WaitGroup
 
 	mu    sync.Mutex // guards everything below
@@ -29,6 +30,7 @@ type cluster struct {
 	ids   map[string]string // of members that were replaced; the others' are their names
 	up    map[string]*process
 	disks map[string]*disk
+	logs  map[string]*logDisk // what the last process of a member left; nil is an empty disk
 }
 
 // tuning is what is the same for all members, drawn once for each seed.
@@ -38,6 +40,8 @@ type tuning struct {
 	SnapshotInterval time.Duration
 	CommitInterval   time.Duration
 	TailBytes        int
+	RaftLog          string
+	SegmentBytes     int64
 }
 
 func drawTuning(d *dice) tuning {
@@ -47,17 +51,21 @@ func drawTuning(d *dice) tuning {
 		SnapshotInterval: pick(d, 300*time.Millisecond, time.Second, 4*time.Second),
 		CommitInterval:   pick(d, time.Millisecond, 100*time.Millisecond, time.Second),
 		TailBytes:        pick(d, 1, 2000, 4<<20),
+		RaftLog:          pick(d, raftstore.LogWAL, raftstore.LogWAL, raftstore.LogWAL, raftstore.LogWAL, raftstore.LogBoltDB),
+		SegmentBytes:     pick[int64](d, 16<<10, 64<<10),
 	}
 }
 
-func newCluster(seed uint64, dir string, t tuning, log *slog.Logger, r *report) *cluster {
+func newCluster(seed uint64, dir string, t tuning, log *listener, r *report) *cluster {
 	c := &cluster{
 		names: []string{"a", "b", "c", "d", "e"}[:t.Members], dir: dir, tuning: t, log: log, lessons: r,
 		network: newNetwork(newDice(seed, "network")),
 		lives:   map[string]int{}, ids: map[string]string{}, up: map[string]*process{}, disks: map[string]*disk{},
+		logs: map[string]*logDisk{}, clocks: map[string]*clock{},
 	}
 	for _, name := range c.names {
 		c.disks[name] = &disk{dice: newDice(seed, "disk "+name)}
+		c.clocks[name] = newClock(newDice(seed, "clock "+name))
 	}
 	return c
 }
@@ -69,14 +77,23 @@ func (c *cluster) dirOf(name string, life int) string {
 // start gives a member that is down its next life.
 func (c *cluster) start(name string) {
 	c.mu.Lock()
-	life := c.lives[name]
+	life, log := c.lives[name], c.logs[name]
 	c.mu.Unlock()
-	p := &process{name: name, life: life, dir: c.dirOf(name, life), port: c.network.join(name), disk: c.disks[name]}
+	p := &process{name: name, life: life, dir: c.dirOf(name, life), port: c.network.join(name), disk: c.disks[name], gate: &gate{}}
+	if c.tuning.RaftLog == raftstore.LogWAL {
+		p.log = log
+		if log == nil {
+			p.log = newLogDisk()
+		}
+	}
 	p.alive, p.die = context.WithCancel(context.Background())
 	var err error
 	if p.member, err = raftstore.Open(c.config(p)); err != nil {
 		c.lessons.add("%v does not start: %v", p, err)
 		return
+	}
+	if p.log != nil {
+		p.log.settle(p.log.mark())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +109,12 @@ func (c *cluster) config(p *process) raftstore.Config {
 		Dir: p.dir, NodeID: p.name, Network: p.port, Bootstrap: true, Peers: peers,
 		SnapshotEntries: c.tuning.SnapshotEntries, SnapshotInterval: c.tuning.SnapshotInterval,
 		Store:  mvcc.Options{CommitInterval: c.tuning.CommitInterval, TailBytes: c.tuning.TailBytes},
-		OnDisk: p.disk.write,
-		Log:    c.log.With("member", p.String()),
+		OnDisk: p.onDisk, RaftLog: c.tuning.RaftLog, LogSegmentBytes: c.tuning.SegmentBytes,
+		Clock: func() time.Time { p.gate.pass(); return c.clocks[p.name].now() },
+		Log:   slog.New(c.log.of(p)),
+	}
+	if p.log != nil {
+		cfg.LogDirectory = p.log
 	}
 	if id := c.id(p.name); id != p.name {
 		cfg.NodeID, cfg.Bootstrap, cfg.Peers, cfg.Join = id, false, nil, c.names
@@ -115,7 +136,7 @@ func (c *cluster) id(name string) string {
 func (c *cluster) replace(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ids[name] = fmt.Sprintf("%s%d", name, c.lives[name])
+	c.ids[name], c.logs[name] = fmt.Sprintf("%s%d", name, c.lives[name]), nil
 	if err := os.RemoveAll(c.dirOf(name, c.lives[name])); err != nil {
 		c.lessons.add("lose the disk of %s: %v", name, err)
 	}
@@ -123,8 +144,8 @@ func (c *cluster) replace(name string) {
 
 // kill takes members down as kill -9 does: what is in their files at this moment is all that is left.
 // synctest.Wait makes it a moment in which nobody computes or writes; but a member whose disk is slow may be
-// anywhere around a write. Only one goroutine may call it at a time.
-func (c *cluster) kill(names ...string) {
+// anywhere around a write. With powerCut the machine goes with it. Only one goroutine may call it at a time.
+func (c *cluster) kill(powerCut bool, names ...string) {
 	synctest.Wait()
 	for _, name := range names {
 		p := c.remove(name)
@@ -134,10 +155,22 @@ func (c *cluster) kill(names ...string) {
 		if err := copyDir(p.dir, c.dirOf(name, p.life+1)); err != nil {
 			c.lessons.add("copy what %v left: %v", p, err)
 		}
+		c.leave(p, func(d *logDisk) *logDisk { return d.crash(c.disks[p.name].dice, powerCut) })
 		p.port.kill()
 		p.die()
+		p.gate.shut(0)
 		c.group.Go(func() { c.bury(p) })
 	}
+}
+
+// leave keeps for the next process of a member what this one left on the disk of its log.
+func (c *cluster) leave(p *process, left func(*logDisk) *logDisk) {
+	if p.log == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.logs[p.name] = left(p.log)
 }
 
 // remove takes a process off the list.
@@ -169,6 +202,7 @@ func (c *cluster) stop(name string) {
 	if err := p.member.Close(); err != nil {
 		c.lessons.add("%v does not stop cleanly: %v", p, err)
 	}
+	c.leave(p, func(d *logDisk) *logDisk { return d })
 	p.die()
 	p.port.kill()
 	if err := os.Rename(p.dir, c.dirOf(name, p.life+1)); err != nil {

@@ -39,14 +39,16 @@ var kinds = []struct {
 	{"stop", 4, 1, 3 * time.Second},           // cleanly
 	{"slow disk", 5, 0, 6 * time.Second},      // each write takes up to slowWrite
 	{"stick disk", 4, 1, 3 * time.Second},     // nothing is written for so long
-	{"pause", 4, 1, 3 * time.Second},          // disk and network stand still, as with SIGSTOP
+	{"pause", 6, 1, 4 * time.Second},          // all of a member stands still, as with SIGSTOP (standstill_test.go)
 	{"pause and kill", 2, 1, 3 * time.Second}, // and it never wakes up
+	{"jump clock", 3, 1, 0},                   // forward or back
 	{"lose disk", 2, 1, 2 * time.Second},      // and begin anew with a new id
 	{"remove", 2, 1, 2 * time.Second},         // and join again with a new id
 	{"demote", 2, 1, 2 * time.Second},         // and promote again
 	{"move leader", 3, 1, 0},
 	{"defragment", 2, 1, 0},
 	{"slow disk and kill", 4, 1, 3 * time.Second}, // the kill falls between a log write and its acknowledgement
+	{"power cut", 4, 0, 3 * time.Second},          // the same, and what was not synced may be lost
 }
 
 const slowWrite = 150 * time.Millisecond
@@ -132,6 +134,8 @@ func (s *simulation) strike(f fault) {
 		s.pause(f)
 	case "lose disk", "remove", "demote":
 		s.changeMembers(f)
+	case "jump clock":
+		s.jumpClock(f)
 	case "move leader":
 		s.moveLeader(f)
 	case "defragment":
@@ -203,11 +207,6 @@ func (s *simulation) slowDisk(f fault) {
 	})
 }
 
-func (s *simulation) pause(f fault) {
-	s.cluster.disks[f.who[0]].stick(f.lasts)
-	s.cut(f, s.ways(f.who[0], true, true))
-}
-
 // endProcesses takes members down and up again. A member that is down, or going down, is left alone.
 func (s *simulation) endProcesses(f fault) {
 	var mine []string
@@ -222,15 +221,15 @@ func (s *simulation) endProcesses(f fault) {
 	f.who = mine
 	switch f.kind {
 	case "kill", "kill some":
-		s.cluster.kill(mine...)
+		s.cluster.kill(false, mine...)
 	case "pause and kill":
 		s.pause(f)
 		time.Sleep(f.lasts / 2)
-		s.cluster.kill(mine...)
-	case "slow disk and kill":
+		s.cluster.kill(false, mine...)
+	case "slow disk and kill", "power cut":
 		s.slowDisk(f)
 		time.Sleep(s.dice.upTo(2 * slowWrite))
-		s.cluster.kill(mine...)
+		s.cluster.kill(f.kind == "power cut", mine...)
 	}
 	s.healing.Go(func() {
 		for _, name := range mine {

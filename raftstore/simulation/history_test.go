@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"time"
 
 	"kontiki/mvcc"
 )
@@ -15,12 +16,13 @@ type history struct {
 	mu        sync.Mutex // guards everything below
 	revisions map[int64][]mvcc.Event
 	teller    map[int64]string // who told first
+	toldAt    map[int64]time.Time
 	seen      map[string]int64 // by member: up to where it told
 	compacted int64            // highest revision that anybody asked to compact
 }
 
 func newHistory(r *report) *history {
-	return &history{lessons: r, revisions: map[int64][]mvcc.Event{}, teller: map[int64]string{}, seen: map[string]int64{}}
+	return &history{lessons: r, revisions: map[int64][]mvcc.Event{}, teller: map[int64]string{}, toldAt: map[int64]time.Time{}, seen: map[string]int64{}}
 }
 
 // tell adds what a process delivered.
@@ -34,7 +36,7 @@ func (h *history) tell(p *process, b mvcc.WatchBatch) {
 			n++
 		}
 		if first, known := h.revisions[rev]; !known {
-			h.revisions[rev], h.teller[rev] = events[:n:n], p.String()
+			h.revisions[rev], h.teller[rev], h.toldAt[rev] = events[:n:n], p.String(), time.Now()
 		} else if err := sameEvents(first, events[:n]); err != nil {
 			h.lessons.add("revision %d: %s and %v differ: %v", rev, h.teller[rev], p, err)
 		}

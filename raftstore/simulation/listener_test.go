@@ -10,16 +10,23 @@ import (
 // also prints all of it, in virtual time.
 type listener struct {
 	simulation *simulation
+	gate       *gate
 	attrs      []slog.Attr
+}
+
+// of is the listener to one process, which waits here while it stands still.
+func (l *listener) of(p *process) *listener {
+	return &listener{l.simulation, p.gate, []slog.Attr{slog.String("member", p.String())}}
 }
 
 // heard are the messages that are counted.
 var heard = map[string]string{
-	"raft: entering leader state":      "leaders",
-	"raft: snapshot complete up to":    "snapshots",
-	"raft: Installed remote snapshot":  "installs",
-	"raft: pipelining replication":     "pipelines",
-	"raft: failed to appendEntries to": "failed appends",
+	"raft: entering leader state":                 "leaders",
+	"raft: snapshot complete up to":               "snapshots",
+	"raft: Installed remote snapshot":             "installs",
+	"raft: pipelining replication":                "pipelines",
+	"raft: failed to appendEntries to":            "failed appends",
+	"cut a torn write at the end of the raft log": "torn writes",
 }
 
 // Enabled implements slog.Handler.
@@ -27,8 +34,12 @@ func (l *listener) Enabled(_ context.Context, level slog.Level) bool { return le
 
 // Handle implements slog.Handler.
 func (l *listener) Handle(ctx context.Context, r slog.Record) error {
+	l.gate.pass()
 	if what := heard[r.Message]; what != "" {
 		l.simulation.count(what)
+		if what == "leaders" {
+			l.simulation.noteLeader()
+		}
 	}
 	if !*verbose {
 		return nil
@@ -38,7 +49,7 @@ func (l *listener) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (l *listener) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &listener{l.simulation, append(l.attrs[:len(l.attrs):len(l.attrs)], attrs...)}
+	return &listener{l.simulation, l.gate, append(l.attrs[:len(l.attrs):len(l.attrs)], attrs...)}
 }
 
 // WithGroup implements slog.Handler.

@@ -72,6 +72,7 @@ func (r *record) do(ctx context.Context, p *process, o *operation) *operation {
 	defer cancel()
 	defer context.AfterFunc(p.alive, cancel)()
 	o.call = r.clock.Add(1)
+	p.gate.pass() // the request waits for the process
 	switch {
 	case o.local && o.txn != nil:
 		o.txnRes, o.err = p.member.LocalTxn(o.txn)
@@ -82,6 +83,7 @@ func (r *record) do(ctx context.Context, p *process, o *operation) *operation {
 	default:
 		o.readRes, o.err = p.member.Range(ctx, *o.read)
 	}
+	p.gate.pass() // and so does the answer
 	o.ret = r.clock.Add(1)
 	o.outcome = judge(o.err)
 	if !p.isAlive() { // nobody heard the answer

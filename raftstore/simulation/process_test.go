@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +22,8 @@ type process struct {
 	member *raftstore.Member
 	port   *port
 	disk   *disk
+	log    *logDisk // nil with raft-boltdb, whose files are in dir
+	gate   *gate
 	alive  context.Context // ends at death: what it says afterwards, nobody hears
 	die    context.CancelFunc
 }
@@ -31,44 +31,6 @@ type process struct {
 func (p *process) String() string { return fmt.Sprintf("%s.%d", p.name, p.life) }
 
 func (p *process) isAlive() bool { return p.alive.Err() == nil }
-
-// disk is how slow the disk of a member is.
-type disk struct {
-	dice *dice
-
-	mu    sync.Mutex // guards everything below
-	slow  time.Duration
-	stuck time.Time // until when nothing is written
-}
-
-// write does a write, which takes a while before, and after.
-func (d *disk) write(do func() error) error {
-	d.delay()
-	defer d.delay()
-	return do()
-}
-
-func (d *disk) delay() {
-	d.mu.Lock()
-	pause := d.slow
-	stuck := time.Until(d.stuck)
-	d.mu.Unlock()
-	if pause = max(stuck, d.dice.upTo(pause)); pause > 0 {
-		time.Sleep(pause)
-	}
-}
-
-func (d *disk) set(slow time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.slow = slow
-}
-
-func (d *disk) stick(pause time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stuck = time.Now().Add(pause)
-}
 
 // copyDir copies a directory. Everybody who could write to it must be asleep. Holes stay holes: the
 // files of bbolt are large and nearly empty.

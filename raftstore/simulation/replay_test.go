@@ -11,12 +11,13 @@ import (
 type replayed struct {
 	states []state // by revision; the first two are empty
 	found  map[*operation]int64
+	ended  map[int64]int64 // leases that had keys: the revision in which they went
 }
 
 // replay checks that every revision is exactly what one operation does, once, to the revision before;
 // and that every answer is what the model answers.
 func replay(h *history, final int64, operations []*operation, r *report) *replayed {
-	x := &replayed{states: []state{{}, {}}, found: map[*operation]int64{}}
+	x := &replayed{states: []state{{}, {}}, found: map[*operation]int64{}, ended: map[int64]int64{}}
 	byID := map[string]*operation{}
 	for _, o := range operations {
 		byID[o.id] = o
@@ -37,6 +38,11 @@ func replay(h *history, final int64, operations []*operation, r *report) *replay
 
 func (x *replayed) step(rev int64, told []mvcc.Event, byID map[string]*operation, r *report) state {
 	before := x.states[rev-1]
+	if author(told) == "" {
+		if after, is := x.revocation(rev, told, r); is {
+			return after
+		}
+	}
 	o := byID[author(told)]
 	switch {
 	case o == nil || o.txn == nil:

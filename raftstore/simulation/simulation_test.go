@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -55,20 +54,28 @@ type simulation struct {
 	cluster  *cluster
 	history  *history
 	record   record
+	leases   leases
 	watches  []*watcher
 	final    int64                  // newest revision at the end
 	turns    map[string]*sync.Mutex // by member: held by who ends and starts its processes
 	changing sync.Mutex             // held while a change of membership is under way
 	healing  sync.WaitGroup         // of faults that are not over
 
-	mu     sync.Mutex // guards counts
-	counts map[string]int
+	mu      sync.Mutex // guards everything below
+	counts  map[string]int
+	elected time.Time // when a leader was elected last
 }
 
 func (s *simulation) count(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[what]++
+}
+
+func (s *simulation) noteLeader() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.elected = time.Now()
 }
 
 // wallClock bounds the real time of a seed. Virtual time goes on for ever if something waits for ever.
@@ -85,7 +92,7 @@ func simulate(t *testing.T, seed uint64) {
 	s.history = newHistory(s.lessons)
 	tuning := drawTuning(s.dice)
 	s.during = s.dice.between(20*time.Second, 40*time.Second)
-	s.cluster = newCluster(seed, dir, tuning, slog.New(&listener{simulation: s}), s.lessons)
+	s.cluster = newCluster(seed, dir, tuning, &listener{simulation: s}, s.lessons)
 	plan := drawFaults(s.dice, s.cluster.names, s.during)
 	overdue := time.AfterFunc(wallClock, func() { panic(fmt.Sprintf("seed %d does not end; members hang", seed)) })
 	synctest.Test(t, func(t *testing.T) { s.run(plan) })
@@ -110,7 +117,10 @@ func shm() string {
 	return ""
 }
 
-const clients = 8
+const (
+	clients = 8
+	owners  = 3 // of leases
+)
 
 // run is the life of the cluster.
 func (s *simulation) run(plan []fault) {
@@ -125,6 +135,10 @@ func (s *simulation) run(plan []fault) {
 		c := &client{s: s, name: fmt.Sprint("c", i), dice: newDice(s.seed, fmt.Sprint("client ", i))}
 		working.Go(func() { c.run(ctx) })
 	}
+	for i := range owners {
+		o := &owner{number: int64(i + 1), client: client{s: s, name: fmt.Sprint("o", i), dice: newDice(s.seed, fmt.Sprint("owner ", i))}}
+		working.Go(func() { o.run(ctx) })
+	}
 	for i := range 3 {
 		w := &watcher{s: s, dice: newDice(s.seed, fmt.Sprint("watcher ", i))}
 		s.watches = append(s.watches, w)
@@ -138,6 +152,8 @@ func (s *simulation) run(plan []fault) {
 	s.recover()
 	cancel()
 	working.Wait()
+	s.expire()
+	s.healing.Wait()
 	s.settle()
 	stopTelling()
 	tellers.Wait()
@@ -232,6 +248,7 @@ func (s *simulation) check() {
 	}
 	x.checkOrder(operations, s.lessons)
 	x.checkLinearizable(operations, s.lessons)
+	x.checkLeases(s.history, &s.leases, operations, s.lessons)
 	for _, w := range s.watches {
 		for _, one := range w.done {
 			one.check(s.history, x, s.lessons)
@@ -240,4 +257,8 @@ func (s *simulation) check() {
 	for _, o := range operations {
 		s.counts[o.outcome.String()]++
 	}
+	for _, o := range s.leases.all() {
+		s.counts[o.kind+" "+o.outcome.String()]++
+	}
+	s.counts["leases that ended with keys"] = len(x.ended)
 }

@@ -44,6 +44,7 @@ func (w *watcher) watch(ctx context.Context, p *process) {
 	w.done = append(w.done, x)
 	sluggish := w.dice.happens(0.2)
 	for b := range out {
+		p.gate.pass()
 		if ctx.Err() != nil || !p.isAlive() {
 			return
 		}
