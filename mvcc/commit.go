@@ -1,6 +1,9 @@
 package mvcc
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // commitLoop brings what was applied into the file, in batches, so that the apply path never waits
 // for a disk. Durability of single writes is the raft log's part.
@@ -42,7 +45,9 @@ func (s *Store) commitLocked() error {
 	if m == s.durable {
 		return nil // leases and notes do not change without an index
 	}
+	start := time.Now()
 	err := f.write(records, leases, notes, m)
+	s.counts.Commits.Since(start)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -33,6 +34,7 @@ func (s *Store) Defragment(ctx context.Context) error {
 	if err := removeLeftover(temp); err != nil {
 		return fmt.Errorf("defragment: %w", err)
 	}
+	defer s.counts.Defrags.Since(time.Now())
 	old, err := s.defragment(ctx, temp)
 	if err != nil {
 		return errors.Join(fmt.Errorf("defragment: %w", err), removeLeftover(temp))

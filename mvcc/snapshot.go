@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // restoreSuffix is appended to the store's path for the file that a restore builds.
@@ -40,6 +41,7 @@ func (s *Store) WriteSnapshot(w io.Writer) error {
 // leaves the one or the other. Watches go on in the new history; where that has been compacted, they
 // end with ErrCompacted.
 func (s *Store) Restore(r io.Reader) error {
+	defer s.counts.Restores.Since(time.Now())
 	temp := s.path + restoreSuffix
 	if err := writeFile(temp, r); err != nil {
 		return fmt.Errorf("restore: %w", err)

@@ -12,6 +12,7 @@ type Stats struct {
 	Keys         int    `json:"keys"`      // keys in the index, deleted ones included until compaction forgets them
 	Leases       int    `json:"leases"`
 	Watchers     int    `json:"watchers"`
+	SlowWatchers int    `json:"slowWatchers"` // watches whose receiver leaves events lying while more have come
 	TailBytes    int    `json:"tailBytes"`    // memory held by recent history
 	PendingBytes int    `json:"pendingBytes"` // part of TailBytes that is not in the file yet
 	FileBytes    int64  `json:"fileBytes"`    // size of the file
@@ -29,6 +30,11 @@ func (s *Store) Stats() (Stats, error) {
 		Revision: s.meta.revision, Compacted: s.meta.compacted, Swept: s.meta.swept, Applied: s.meta.applied,
 		Keys: s.index.tree.Len(), Leases: len(s.leases.byID), Watchers: len(s.watchers.list),
 		TailBytes: s.tail.bytes, PendingBytes: s.tail.undurableBytes(),
+	}
+	for _, w := range s.watchers.list {
+		if w.missed > 0 && len(w.out) > 0 {
+			st.SlowWatchers++
+		}
 	}
 	err := s.file.db.View(func(tx *bbolt.Tx) error {
 		st.Durable = readMeta(tx).applied

@@ -71,6 +71,7 @@ type Store struct {
 	room     *sync.Cond // on mu: undurable records became fewer, or the store was closed
 
 	background background
+	counts     Counts
 }
 
 // Open opens the store in the file at path, and creates it if it does not exist.

@@ -1,5 +1,7 @@
 package mvcc
 
+import "time"
+
 // sweepKeys is how many keys a sweep looks at in one go, with the store locked; a tenth of a
 // millisecond or so. What they leave behind is removed from the file in one bbolt transaction.
 const sweepKeys = 500
@@ -38,6 +40,7 @@ func (w *sweeper) sweep() error {
 	if swept >= target {
 		return nil
 	}
+	defer s.counts.Sweeps.Since(time.Now())
 	// What is to be removed must be in the file first, or a later commit would bring it back.
 	if err := s.commit(); err != nil {
 		return err
@@ -81,6 +84,7 @@ func (w *sweeper) some(f *file, from []byte, target int64) (next []byte, err err
 	if err := f.remove(w.doomed); err != nil {
 		return nil, err
 	}
+	s.counts.SweptKeys.Add(int64(len(w.doomed)))
 	w.doomed = nil
 	return next, nil
 }

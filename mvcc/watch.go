@@ -114,6 +114,7 @@ func (s *Store) serve(ctx context.Context, w *watcher) {
 			select {
 			case w.out <- batch:
 				w.told.Store(batch.Revision)
+				s.counts.Events.Add(int64(len(batch.Events)))
 			case <-ctx.Done():
 				return
 			case <-s.background.stop:

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -14,8 +14,8 @@ import (
 // fsm is the state machine that raft drives: it hands committed entries to the mvcc store.
 type fsm struct {
 	store  *mvcc.Store
-	lessor *lessor       // hears of leases that come and go; may be nil
-	bytes  *atomic.Int64 // counts what is applied; may be nil
+	lessor *lessor   // hears of leases that come and go; may be nil
+	meter  *fsmMeter // counts what is applied; may be nil
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -40,10 +40,9 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if err != nil {
 		panic(fmt.Sprintf("raftstore: entry %d: %v", l.Index, err))
 	}
-	if f.bytes != nil {
-		f.bytes.Add(int64(len(l.Data)))
-	}
+	start := time.Now()
 	results := f.store.Apply(l.Index, commands...)
+	f.meter.applied(len(l.Data), time.Since(start), commands, results)
 	for i, r := range results {
 		if r.Err == nil {
 			f.lessor.applied(commands[i])

@@ -39,6 +39,7 @@ type raftFiles struct {
 	dir      string
 	bolt     *raftboltdb.BoltStore
 	segments *wal.Log // nil with LogBoltDB
+	appends  *logMeter
 }
 
 // Close closes the files. Raft must not use them any more.
@@ -64,14 +65,17 @@ func openRaftFiles(cfg Config) (*raftFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &raftFiles{LogStore: bolt, StableStore: bolt, dir: cfg.Dir, bolt: bolt}
+	f := &raftFiles{LogStore: bolt, StableStore: bolt, dir: cfg.Dir, bolt: bolt, appends: &logMeter{}}
 	kind, err := logKind(cfg, bolt)
 	if err == nil && kind == LogWAL {
-		f.segments, err = openSegments(cfg)
+		f.segments, err = openSegments(cfg, f.appends)
 		f.LogStore = f.segments
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
+	}
+	if f.segments == nil {
+		f.LogStore = meteredLog{f.LogStore, f.appends} // raft-boltdb cannot say how long it syncs
 	}
 	if cfg.OnDisk != nil {
 		f.LogStore, f.StableStore = diskLog{f.LogStore, cfg.OnDisk}, diskStable{f.StableStore, cfg.OnDisk}
@@ -79,8 +83,8 @@ func openRaftFiles(cfg Config) (*raftFiles, error) {
 	return f, nil
 }
 
-func openSegments(cfg Config) (*wal.Log, error) {
-	opts := wal.Options{Log: cfg.Log, SegmentBytes: cfg.LogSegmentBytes}
+func openSegments(cfg Config, m *logMeter) (*wal.Log, error) {
+	opts := wal.Options{Log: cfg.Log, SegmentBytes: cfg.LogSegmentBytes, OnSync: m.add}
 	if cfg.LogDirectory != nil {
 		return wal.OpenIn(cfg.LogDirectory, opts)
 	}

@@ -5,11 +5,13 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"kontiki/mvcc"
 )
 
 // counters count what happened since the member was opened.
 type counters struct {
-	appliedBytes   atomic.Int64 // of entries
+	appliedBytes   fsmMeter
 	leaderChanges  atomic.Int64
 	hashChecks     atomic.Int64 // comparisons of all members' content
 	hashMismatches atomic.Int64 // members that were found to differ
@@ -26,7 +28,7 @@ func (m *Member) observeLeaders() {
 }
 
 // Collector returns the member's metrics for Prometheus. What etcd has as well is called as in etcd, so that
-// its dashboards and alerts work; the rest begins with kontiki_store_.
+// its dashboards and alerts work; the rest begins with kontiki_store_. docs/metrics.md lists them.
 func (m *Member) Collector() prometheus.Collector { return collector{m} }
 
 type collector struct {
@@ -37,54 +39,95 @@ type collector struct {
 type metric struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
-	value func(*Status) float64
+	value func(*Member, *Status) float64
 }
 
-func gauge(name, help string, value func(*Status) float64) metric {
-	return metric{prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, value}
+// histogram is one of a member's histograms.
+type histogram struct {
+	desc  *prometheus.Desc
+	value func(*Member) *mvcc.Durations
 }
 
-func counter(name, help string, value func(*Status) float64) metric {
-	return metric{prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, value}
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// statusMetrics are those that come from Status.
-var statusMetrics = []metric{
-	gauge("etcd_server_has_leader", "Whether a leader is known.", func(s *Status) float64 { return number(s.Leader.ID != "") }),
-	gauge("etcd_server_is_leader", "Whether this member leads.", func(s *Status) float64 { return number(s.Leader.ID == s.NodeID) }),
-	gauge("etcd_server_quota_backend_bytes", "Size at which the alarm NOSPACE is raised.", func(s *Status) float64 { return float64(s.QuotaBytes) }),
-	counter("etcd_server_proposals_committed_total", "Raft commit index.", func(s *Status) float64 { return float64(s.CommitIndex) }),
-	counter("etcd_server_proposals_applied_total", "Raft index that was applied.", func(s *Status) float64 { return float64(s.Store.Applied) }),
-	gauge("etcd_mvcc_db_total_size_in_bytes", "Size of the mvcc file.", func(s *Status) float64 { return float64(s.Store.FileBytes) }),
-	gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "Size of the mvcc file without free pages.", func(s *Status) float64 { return float64(s.Store.InUseBytes) }),
-	gauge("etcd_debugging_mvcc_current_revision", "Newest revision.", func(s *Status) float64 { return float64(s.Store.Revision) }),
-	gauge("etcd_debugging_mvcc_compact_revision", "Newest compacted revision.", func(s *Status) float64 { return float64(s.Store.Compacted) }),
-	gauge("etcd_debugging_mvcc_keys_total", "Keys in the index, deleted ones included until they are compacted.", func(s *Status) float64 { return float64(s.Store.Keys) }),
-	gauge("etcd_debugging_mvcc_watcher_total", "Watches on this member.", func(s *Status) float64 { return float64(s.Store.Watchers) }),
-	gauge("kontiki_store_leases", "Leases that exist.", func(s *Status) float64 { return float64(s.Store.Leases) }),
-	gauge("kontiki_store_term", "Raft term.", func(s *Status) float64 { return float64(s.Term) }),
-	gauge("kontiki_store_durable_index", "Raft index up to which the mvcc file is complete.", func(s *Status) float64 { return float64(s.Store.Durable) }),
-	gauge("kontiki_store_pending_bytes", "Memory held by changes that are not in the mvcc file yet.", func(s *Status) float64 { return float64(s.Store.PendingBytes) }),
-	gauge("kontiki_store_log_size_bytes", "Size of the raft log's files.", func(s *Status) float64 { return float64(s.LogBytes) }),
-	gauge("kontiki_store_log_entries", "Entries in the raft log.", func(s *Status) float64 { return float64(s.LastIndex + 1 - s.FirstIndex) }),
-	gauge("kontiki_store_snapshots_sending", "Snapshots on their way to other members.", func(s *Status) float64 { return float64(len(s.Sending)) }),
+// status is a metric that comes from Status.
+func status[N int | int64 | uint64](kind prometheus.ValueType, name, help string, value func(*Status) N) metric {
+	return metric{describe(name, help), kind, func(_ *Member, s *Status) float64 { return float64(value(s)) }}
 }
 
-var (
-	leaderChanges  = prometheus.NewDesc("etcd_server_leader_changes_seen_total", "Times that a member became leader, as seen here.", nil, nil)
-	hashChecks     = prometheus.NewDesc("kontiki_store_hash_checks_total", "Comparisons of all members' content by this member.", nil, nil)
-	hashMismatches = prometheus.NewDesc("kontiki_store_hash_mismatches_total", "Members that differed in a comparison.", nil, nil)
-	alarmOn        = prometheus.NewDesc("kontiki_store_alarm", "1 for each alarm that is on.", []string{"kind", "member"}, nil)
+// counter is a metric that comes from a meter.
+func counter(name, help string, value func(*Member) *atomic.Int64) metric {
+	return metric{describe(name, help), prometheus.CounterValue, func(m *Member, _ *Status) float64 { return float64(value(m).Load()) }}
+}
+
+const (
+	gaugeKind   = prometheus.GaugeValue
+	counterKind = prometheus.CounterValue
 )
+
+// metrics are those without labels.
+var metrics = []metric{
+	status(gaugeKind, "etcd_server_has_leader", "Whether a leader is known.", func(s *Status) int { return number(s.Leader.ID != "") }),
+	status(gaugeKind, "etcd_server_is_leader", "Whether this member leads.", func(s *Status) int { return number(s.Leader.ID == s.NodeID) }),
+	counter("etcd_server_leader_changes_seen_total", "Times that a member became leader, as seen here.", func(m *Member) *atomic.Int64 { return &m.counters.leaderChanges }),
+	status(gaugeKind, "etcd_server_quota_backend_bytes", "Size at which the alarm NOSPACE is raised.", func(s *Status) int64 { return s.QuotaBytes }),
+	status(counterKind, "etcd_server_proposals_committed_total", "Raft commit index.", func(s *Status) uint64 { return s.CommitIndex }),
+	status(counterKind, "etcd_server_proposals_applied_total", "Raft index that was applied.", func(s *Status) uint64 { return s.Store.Applied }),
+	{describe("etcd_server_proposals_pending", "Proposals that wait for their outcome, on the leader."), gaugeKind,
+		func(m *Member, _ *Status) float64 { return float64(m.proposer.meter.pending.Load()) }},
+	counter("etcd_server_proposals_failed_total", "Proposals that raft did not commit, or cannot say so of.", func(m *Member) *atomic.Int64 { return &m.proposer.meter.failed }),
+	counter("etcd_disk_wal_write_bytes_total", "Bytes appended to the raft log.", func(m *Member) *atomic.Int64 { return &m.log.appends.bytes }),
+	status(gaugeKind, "etcd_mvcc_db_total_size_in_bytes", "Size of the mvcc file.", func(s *Status) int64 { return s.Store.FileBytes }),
+	status(gaugeKind, "etcd_mvcc_db_total_size_in_use_in_bytes", "Size of the mvcc file without free pages.", func(s *Status) int64 { return s.Store.InUseBytes }),
+	status(gaugeKind, "etcd_debugging_mvcc_current_revision", "Newest revision.", func(s *Status) int64 { return s.Store.Revision }),
+	status(gaugeKind, "etcd_debugging_mvcc_compact_revision", "Newest compacted revision.", func(s *Status) int64 { return s.Store.Compacted }),
+	status(gaugeKind, "etcd_debugging_mvcc_keys_total", "Keys in the index, deleted ones included until they are compacted.", func(s *Status) int { return s.Store.Keys }),
+	status(gaugeKind, "etcd_debugging_mvcc_watcher_total", "Watches on this member.", func(s *Status) int { return s.Store.Watchers }),
+	status(gaugeKind, "etcd_debugging_mvcc_slow_watcher_total", "Watches whose receiver leaves events lying while more have come.", func(s *Status) int { return s.Store.SlowWatchers }),
+	counter("etcd_debugging_mvcc_events_total", "Events handed to watches.", func(m *Member) *atomic.Int64 { return &m.store.Counts().Events }),
+	counter("etcd_debugging_mvcc_db_compaction_keys_total", "Versions of keys that were removed from the mvcc file after compactions.", func(m *Member) *atomic.Int64 { return &m.store.Counts().SweptKeys }),
+	counter("etcd_debugging_lease_granted_total", "Leases granted.", func(m *Member) *atomic.Int64 { return &m.counters.appliedBytes.granted }),
+	counter("etcd_debugging_lease_revoked_total", "Leases revoked, those whose time was up included.", func(m *Member) *atomic.Int64 { return &m.counters.appliedBytes.revoked }),
+	status(gaugeKind, "kontiki_store_leases", "Leases that exist.", func(s *Status) int { return s.Store.Leases }),
+	status(gaugeKind, "kontiki_store_term", "Raft term.", func(s *Status) uint64 { return s.Term }),
+	status(gaugeKind, "kontiki_store_durable_index", "Raft index up to which the mvcc file is complete.", func(s *Status) uint64 { return s.Store.Durable }),
+	status(gaugeKind, "kontiki_store_pending_bytes", "Memory held by changes that are not in the mvcc file yet.", func(s *Status) int { return s.Store.PendingBytes }),
+	status(gaugeKind, "kontiki_store_free_bytes", "Free pages of the mvcc file; defragmentation gives them back to the disk.", func(s *Status) int64 { return s.Store.FileBytes - s.Store.InUseBytes }),
+	status(gaugeKind, "kontiki_store_log_size_bytes", "Size of the raft log's files.", func(s *Status) int64 { return s.LogBytes }),
+	status(gaugeKind, "kontiki_store_log_entries", "Entries in the raft log.", func(s *Status) uint64 { return s.LastIndex + 1 - s.FirstIndex }),
+	status(gaugeKind, "kontiki_store_compaction_timestamp_seconds", "When this member, leading, last compacted by age; 0 if it did not yet.", func(s *Status) int64 { return max(s.Compaction.At.Unix(), 0) }),
+	status(gaugeKind, "kontiki_store_compaction_failing", "Whether this member's last attempt to compact by age failed.", func(s *Status) int { return number(s.Compaction.Err != "") }),
+	status(gaugeKind, "kontiki_store_snapshots_sending", "Snapshots on their way to other members.", func(s *Status) int { return len(s.Sending) }),
+	counter("kontiki_store_snapshot_send_failures_total", "Snapshots that did not arrive at another member.", func(m *Member) *atomic.Int64 { return &m.transport.sending.meter.failed }),
+	counter("kontiki_store_hash_checks_total", "Comparisons of all members' content by this member.", func(m *Member) *atomic.Int64 { return &m.counters.hashChecks }),
+	counter("kontiki_store_hash_mismatches_total", "Members that differed in a comparison.", func(m *Member) *atomic.Int64 { return &m.counters.hashMismatches }),
+}
+
+// histograms have buckets from 0.1 ms, each twice the one before.
+var histograms = []histogram{
+	{describe("etcd_disk_wal_fsync_duration_seconds", "Time of an append to the raft log, with its fdatasync."), func(m *Member) *mvcc.Durations { return &m.log.appends.took }},
+	{describe("etcd_disk_backend_commit_duration_seconds", "Time of a commit to the mvcc file, with its syncs."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Commits }},
+	{describe("etcd_disk_backend_defrag_duration_seconds", "Time of a defragmentation."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Defrags }},
+	{describe("kontiki_store_apply_duration_seconds", "Time in which an entry, of many proposals, is applied."), func(m *Member) *mvcc.Durations { return &m.counters.appliedBytes.took }},
+	{describe("kontiki_store_proposal_duration_seconds", "Time from a proposal to its outcome, on the leader."), func(m *Member) *mvcc.Durations { return &m.proposer.meter.took }},
+	{describe("kontiki_store_sweep_duration_seconds", "Time of the physical part of a compaction."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Sweeps }},
+	{describe("kontiki_store_snapshot_send_duration_seconds", "Time in which another member took a snapshot."), func(m *Member) *mvcc.Durations { return &m.transport.sending.meter.took }},
+	{describe("kontiki_store_snapshot_install_duration_seconds", "Time in which a snapshot took the place of the content here."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Restores }},
+}
+
+var alarmOn = describe("kontiki_store_alarm", "1 for each alarm that is on.", "kind", "member")
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range statusMetrics {
+	for _, m := range metrics {
 		out <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{leaderChanges, hashChecks, hashMismatches, alarmOn} {
-		out <- d
+	for _, h := range histograms {
+		out <- h.desc
 	}
+	out <- alarmOn
 }
 
 // Collect implements prometheus.Collector. A member that is closed has no metrics.
@@ -93,21 +136,19 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	for _, m := range statusMetrics {
-		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&s))
+	for _, m := range metrics {
+		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(c.m, &s))
 	}
-	count := func(d *prometheus.Desc, n *atomic.Int64) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n.Load()))
+	for _, h := range histograms {
+		count, sum, buckets := h.value(c.m).Buckets()
+		out <- prometheus.MustNewConstHistogram(h.desc, count, sum, buckets)
 	}
-	count(leaderChanges, &c.m.counters.leaderChanges)
-	count(hashChecks, &c.m.counters.hashChecks)
-	count(hashMismatches, &c.m.counters.hashMismatches)
 	for _, a := range s.Alarms {
 		out <- prometheus.MustNewConstMetric(alarmOn, prometheus.GaugeValue, 1, a.Kind, a.MemberID)
 	}
 }
 
-func number(b bool) float64 {
+func number(b bool) int {
 	if b {
 		return 1
 	}

@@ -26,6 +26,7 @@ type proposer struct {
 	slots    chan struct{}  // one for each entry between pack and settle
 	stop     chan struct{}
 	group    sync.WaitGroup
+	meter    proposalMeter
 }
 
 // Bounds of group commit.
@@ -82,6 +83,7 @@ func (p *proposer) close() {
 // propose hands a proposal to raft and waits for its outcome. If ctx ends first, the error is
 // ErrUnknownOutcome if raft has the proposal, and the context's if it does not.
 func (p *proposer) propose(ctx context.Context, data []byte) (mvcc.Result, error) {
+	defer p.meter.begin()()
 	pr, err := p.enqueue(ctx, data)
 	if err != nil {
 		return mvcc.Result{}, err
@@ -177,6 +179,9 @@ func (p *proposer) send(proposals []*proposal) {
 func (p *proposer) settle() {
 	for f := range p.inFlight {
 		err := proposalError(f.future.Error())
+		if err != nil {
+			p.meter.failed.Add(int64(len(f.proposals)))
+		}
 		var results []mvcc.Result
 		if err == nil {
 			results, _ = f.future.Response().([]mvcc.Result)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -17,6 +18,8 @@ type SnapshotSender struct {
 
 // sending keeps account of the snapshots that are being sent.
 type sending struct {
+	meter snapshotMeter
+
 	mu     sync.Mutex // guards active
 	active []*SnapshotSender
 }
@@ -63,5 +66,8 @@ func (r countingReader) Read(p []byte) (int, error) {
 func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	x := t.sending.begin(string(id), args.Size)
 	defer t.sending.end(x)
-	return t.NetworkTransport.InstallSnapshot(id, target, args, resp, countingReader{data, t.sending, x})
+	start := time.Now()
+	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, countingReader{data, t.sending, x})
+	t.sending.meter.add(time.Since(start), err == nil && resp.Success)
+	return err
 }

@@ -3,6 +3,7 @@ package wal
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -57,7 +58,12 @@ func (l *Log) commit(records []record, reserve int64) error {
 	if cap(b) <= keptBufferBytes {
 		l.buf = b
 	}
-	if err := writeAndSync(s.file, b, at); err != nil {
+	start := time.Now()
+	err = writeAndSync(s.file, b, at)
+	if l.opts.OnSync != nil {
+		l.opts.OnSync(time.Since(start), len(b))
+	}
+	if err != nil {
 		// Some of it may be on disk, and look like records that follow what is written there next.
 		// The next batch goes into a new segment, which says where this one ends.
 		l.mustRotate = true

@@ -3,6 +3,7 @@ package wal
 import (
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 const (
@@ -19,6 +20,9 @@ type Options struct {
 	// Log gets what an operator should know: a torn write that was cut, a segment that could not be
 	// prepared. The default discards.
 	Log *slog.Logger
+
+	// OnSync, if set, is told how long each append to a segment took, with its fdatasync, and of how many bytes it was.
+	OnSync func(took time.Duration, bytes int)
 
 	// prepareInline prepares segments where they are wanted rather than in the background, so that
 	// tests can be repeated.
