@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// limitRanges. Not yet: validation of the limits, and admission, which applies them to pods.
+// limitRanges. Not yet: admission, which applies them to pods.
 func limitRanges() *Resource {
 	r := newRow[corev1.LimitRange, corev1.LimitRangeList](corev1.SchemeGroupVersion, "limitranges", "LimitRange")
 	r.ShortNames = []string{"limits"}
-	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Default: defaulter(defaultLimitRange)}
+	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Default: defaulter(defaultLimitRange), Validate: validator(validateLimitRange)}
 	r.Columns = columns([]string{"Name", "Created At"})
 	r.Row = cells(func(l *corev1.LimitRange, _ time.Time) []any {
 		return []any{l.Name, l.CreationTimestamp.UTC().Format(time.RFC3339)}

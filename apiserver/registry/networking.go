@@ -19,73 +19,14 @@ func networkingRows() []*Resource {
 	return []*Resource{ingressClasses(), ingresses(), ipAddresses(), networkPolicies(), serviceCIDRs()}
 }
 
-// ingresses. Not yet: wildcard hosts and TLS hosts are not judged.
+// ingresses. What is refused is in ingress_validation.go.
 func ingresses() *Resource {
 	r := newRow[networkingv1.Ingress, networkingv1.IngressList](networkingv1.SchemeGroupVersion, "ingresses", "Ingress")
 	r.ShortNames, r.Prefix = []string{"ing"}, "/registry/ingress"
 	r.Strategy = Strategy{Validate: validator(validateIngress)}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(i, old *networkingv1.Ingress) { i.Spec = old.Spec }))}
+	r.Subresources = []Subresource{judged(statusOf(r, func(i, old *networkingv1.Ingress) { i.Spec = old.Spec }), validateIngressStatus)}
 	r.Columns, r.Row = columns([]string{"Name", "Class", "Hosts", "Address", "Ports", "Age"}), cells(ingressRow)
 	return r
-}
-
-func validateIngress(in *networkingv1.Ingress) field.ErrorList {
-	var faults field.ErrorList
-	if len(in.Spec.Rules) == 0 && in.Spec.DefaultBackend == nil {
-		faults = append(faults, field.Invalid(specPath, in.Spec.Rules, "either `defaultBackend` or `rules` must be specified"))
-	}
-	if b := in.Spec.DefaultBackend; b != nil {
-		faults = append(faults, ingressBackend(specPath.Child("defaultBackend"), b)...)
-	}
-	for i, rule := range in.Spec.Rules {
-		if rule.HTTP == nil {
-			continue
-		}
-		paths := specPath.Child("rules").Index(i).Child("http", "paths")
-		if len(rule.HTTP.Paths) == 0 {
-			faults = append(faults, field.Required(paths, ""))
-		}
-		for j := range rule.HTTP.Paths {
-			faults = append(faults, ingressPath(paths.Index(j), &rule.HTTP.Paths[j])...)
-		}
-	}
-	return faults
-}
-
-func ingressPath(path *field.Path, p *networkingv1.HTTPIngressPath) field.ErrorList {
-	var faults field.ErrorList
-	if p.PathType == nil {
-		return field.ErrorList{field.Required(path.Child("pathType"), "pathType must be specified")}
-	}
-	faults = append(faults, oneOf(path.Child("pathType"), *p.PathType, networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)...)
-	if (*p.PathType != networkingv1.PathTypeImplementationSpecific || p.Path != "") && !strings.HasPrefix(p.Path, "/") {
-		faults = append(faults, field.Invalid(path.Child("path"), p.Path, "must be an absolute path"))
-	}
-	return append(faults, ingressBackend(path.Child("backend"), &p.Backend)...)
-}
-
-func ingressBackend(path *field.Path, b *networkingv1.IngressBackend) field.ErrorList {
-	switch {
-	case b.Service != nil && b.Resource != nil:
-		return field.ErrorList{field.Invalid(path, "", "cannot set both resource and service backends")}
-	case b.Service == nil && b.Resource == nil:
-		return field.ErrorList{field.Required(path, "resource or service backend is required")}
-	case b.Resource != nil:
-		return append(required(path.Child("resource", "name"), b.Resource.Name), required(path.Child("resource", "kind"), b.Resource.Kind)...)
-	}
-	at := path.Child("service")
-	faults := required(at.Child("name"), b.Service.Name)
-	switch port := b.Service.Port; {
-	case port.Name != "" && port.Number != 0:
-		faults = append(faults, field.Invalid(path, "", "cannot set both port name & port number"))
-	case port.Name != "":
-		faults = append(faults, portOrName(at.Child("port", "name"), intstr.FromString(port.Name))...)
-	case port.Number != 0:
-		faults = append(faults, portNumber(at.Child("port", "number"), port.Number)...)
-	default:
-		faults = append(faults, field.Required(path, "port name or number is required"))
-	}
-	return faults
 }
 
 func ingressRow(in *networkingv1.Ingress, now time.Time) []any {
@@ -118,9 +59,7 @@ func ingressClasses() *Resource {
 				setPointer(&c.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
 			}
 		}),
-		Validate: validator(func(c *networkingv1.IngressClass) field.ErrorList {
-			return required(specPath.Child("controller"), c.Spec.Controller)
-		}),
+		Validate: validator(validateIngressClass),
 		ValidateUpdate: updateValidator(func(c, old *networkingv1.IngressClass) field.ErrorList {
 			return immutable(specPath.Child("controller"), c.Spec.Controller, old.Spec.Controller)
 		}),
