@@ -1,0 +1,178 @@
+package differential
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"kontiki/internal/etcdtest"
+	"kontiki/internal/freeport"
+	"kontiki/internal/pki"
+	"kontiki/internal/testcluster"
+)
+
+// upstreamVariable names a kube-apiserver 1.37.2; make diff-upstream sets it.
+const upstreamVariable = "KONTIKI_UPSTREAM"
+
+// reportVariable names a file for everything that differs, known or not; optional.
+const reportVariable = "KONTIKI_DIFF_REPORT"
+
+// TestAgainstUpstream fails for every difference without a reason in testdata/known.tsv.
+func TestAgainstUpstream(t *testing.T) {
+	program := os.Getenv(upstreamVariable)
+	if program == "" {
+		t.Skipf("%s does not name a kube-apiserver 1.37.2: build one with ../shared/conformance/build kube-apiserver and run make diff-upstream", upstreamVariable)
+	}
+	cluster := testcluster.Start(t)
+	config := cluster.REST(pki.Admin)
+	upstreamConfig := startUpstream(t, program, config)
+	upstream, kontiki := serverOf(t, upstreamConfig), serverOf(t, config)
+	makeNamespace(t, upstream, kontiki)
+	subjects := subjectsOf(t, upstreamConfig)
+	scenarios := Scenarios(subjects)
+	found, err := Run(t.Context(), upstream, kontiki, scenarios)
+	require.NoError(t, err)
+	judge(t, scenarios, found)
+}
+
+func judge(t *testing.T, scenarios []Scenario, found []Difference) {
+	data, err := os.ReadFile("testdata/known.tsv")
+	require.NoError(t, err)
+	known, err := ParseKnown(data)
+	require.NoError(t, err)
+	requests, kinds := 0, map[string]string{}
+	for _, s := range scenarios {
+		requests += len(s.Steps)
+		kinds[s.Name] = s.Kind
+	}
+	unknown := slices.DeleteFunc(slices.Clone(found), func(d Difference) bool { return Explain(known, d) != "" })
+	findings := Group(unknown, kinds)
+	t.Logf("%d requests, %d differences, of which %d have a reason; %d distinct ones have none", requests, len(found), len(found)-len(unknown), len(findings))
+	var report strings.Builder
+	for _, f := range findings {
+		fmt.Fprintln(&report, f)
+	}
+	if path := os.Getenv(reportVariable); path != "" {
+		require.NoError(t, os.WriteFile(path, []byte(report.String()), 0o644))
+	}
+	if len(findings) > 0 {
+		t.Errorf("differences without a reason:\n%s", report.String())
+	}
+}
+
+// startUpstream starts a kube-apiserver over an etcd; it trusts the certificates that config has.
+func startUpstream(t *testing.T, program string, config *rest.Config) *rest.Config {
+	etcd := etcdtest.Start(t)
+	dir := t.TempDir()
+	ca := filepath.Join(dir, "ca.crt")
+	require.NoError(t, os.WriteFile(ca, config.CAData, 0o600))
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	tokens := filepath.Join(dir, "tokens.key")
+	require.NoError(t, os.WriteFile(tokens, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
+	port, err := freeport.Take()
+	require.NoError(t, err)
+	log, err := os.Create(filepath.Join(dir, "log"))
+	require.NoError(t, err)
+	defer log.Close()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), program,
+		"--etcd-servers="+etcd.DirectURL(), "--cert-dir="+dir, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
+		"--client-ca-file="+ca, "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+tokens, "--service-account-signing-key-file="+tokens, "--authorization-mode=RBAC",
+		"--disable-admission-plugins=ServiceAccount", "--allow-privileged=true", "--endpoint-reconciler-type=none")
+	command.Stdout, command.Stderr = log, log
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if data, err := os.ReadFile(log.Name()); err == nil && t.Failed() && len(data) > 0 {
+			t.Logf("upstream's last words: %s", data[max(0, len(data)-2000):])
+		}
+	})
+	out := rest.CopyConfig(config)
+	out.Host = "https://127.0.0.1:" + strconv.Itoa(port)
+	out.TLSClientConfig.CAData, out.TLSClientConfig.Insecure = nil, true // its certificate is self-signed; loopback only
+	server := serverOf(t, out)
+	require.Eventually(t, func() bool {
+		response, err := server.Client.Get(server.URL + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	}, 2*time.Minute, 100*time.Millisecond, "upstream does not become ready")
+	return out
+}
+
+func serverOf(t *testing.T, config *rest.Config) Server {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	return Server{URL: strings.TrimSuffix(config.Host, "/"), Client: client}
+}
+
+func makeNamespace(t *testing.T, servers ...Server) {
+	for _, server := range servers {
+		a, err := newSession(server).do(t.Context(), Step{Method: "POST", Path: "/api/v1/namespaces",
+			Body: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespace + `"}}`})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, a.code, a.body)
+	}
+}
+
+// subjectsOf joins the manifests with what upstream serves.
+func subjectsOf(t *testing.T, upstream *rest.Config) []Subject {
+	data, err := os.ReadFile("testdata/manifests.yaml")
+	require.NoError(t, err)
+	manifests, err := Manifests(data)
+	require.NoError(t, err)
+	client, err := discovery.NewDiscoveryClientForConfig(upstream)
+	require.NoError(t, err)
+	_, lists, err := client.ServerGroupsAndResources()
+	require.NoError(t, err)
+	var out []Subject
+	for _, obj := range manifests {
+		gvk := obj.GroupVersionKind()
+		i := slices.IndexFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == gvk.GroupVersion().String() })
+		require.GreaterOrEqual(t, i, 0, "upstream does not serve %v", gvk)
+		s := Subject{Group: gvk.Group, Object: obj, Subresources: map[string][]string{}}
+		for _, r := range lists[i].APIResources {
+			if name, sub, ok := strings.Cut(r.Name, "/"); ok {
+				if name == s.Resource {
+					s.Subresources[sub] = r.Verbs
+				}
+			} else if r.Kind == gvk.Kind {
+				s.Resource, s.Namespaced, s.Verbs = r.Name, r.Namespaced, r.Verbs
+			}
+		}
+		root := "/apis/" + gvk.Group + "/" + gvk.Version
+		if gvk.Group == "" {
+			root = "/api/" + gvk.Version
+		}
+		s.Collection = root + "/" + s.Resource
+		if s.Namespaced {
+			s.Collection = root + "/namespaces/" + namespace + "/" + s.Resource
+		}
+		out = append(out, s)
+	}
+	return out
+}

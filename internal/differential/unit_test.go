@@ -1,0 +1,68 @@
+package differential
+
+import (
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMutantsChangeOneValueEach(t *testing.T) {
+	obj := map[string]any{"spec": map[string]any{"replicas": int64(1), "list": []any{map[string]any{"name": "a"}}}}
+	paths := map[string]bool{}
+	for _, m := range mutants(obj) {
+		require.NotEqual(t, `{"spec":{"list":[{"name":"a"}],"replicas":1}}`, m.body)
+		paths[m.path] = true
+	}
+	require.Equal(t, map[string]bool{"spec": true, "spec.replicas": true, "spec.list": true, "spec.list[0].name": true}, paths)
+	require.Equal(t, map[string]any{"spec": map[string]any{"replicas": int64(1), "list": []any{map[string]any{"name": "a"}}}}, obj)
+}
+
+func TestCompareSeesThroughUidsAndTimes(t *testing.T) {
+	body := func(uid, time, label string) answer {
+		return answer{code: 200, header: http.Header{}, body: map[string]any{
+			"metadata": map[string]any{"uid": uid, "creationTimestamp": time, "resourceVersion": uid[:1], "labels": map[string]any{"a": label}},
+		}}
+	}
+	a := body("11111111-1111-1111-1111-111111111111", "2026-01-01T00:00:00Z", "x")
+	require.Empty(t, compare(Scenario{}, Step{}, a, body("22222222-2222-2222-2222-222222222222", "2027-01-01T00:00:00Z", "x")))
+	found := compare(Scenario{}, Step{}, a, body("22222222-2222-2222-2222-222222222222", "2027-01-01T00:00:00Z", "y"))
+	require.Equal(t, []Difference{{Path: "metadata.labels.a", Upstream: `"x"`, Kontiki: `"y"`}}, found)
+}
+
+// One difference that two resources show is one finding, under an id that does not depend on them.
+func TestGroup(t *testing.T) {
+	d := []Difference{
+		{Scenario: "pods", Step: "get", Path: "message", Upstream: `no "pods"`, Kontiki: "x"},
+		{Scenario: "nodes", Step: "get", Path: "message", Upstream: `no "nodes"`, Kontiki: "x"},
+	}
+	findings := Group(d, map[string]string{})
+	require.Len(t, findings, 1)
+	require.Equal(t, []string{"nodes", "pods"}, findings[0].Resources)
+	require.Equal(t, Group(d[:1], map[string]string{})[0].ID, findings[0].ID)
+}
+
+func TestKnownDifferencesHaveReasons(t *testing.T) {
+	data, err := os.ReadFile("testdata/known.tsv")
+	require.NoError(t, err)
+	known, err := ParseKnown(data)
+	require.NoError(t, err)
+	for _, k := range known {
+		require.NotEmpty(t, k.Reason)
+	}
+	_, err = ParseKnown([]byte("no reason"))
+	require.Error(t, err)
+}
+
+func TestManifestsParse(t *testing.T) {
+	data, err := os.ReadFile("testdata/manifests.yaml")
+	require.NoError(t, err)
+	manifests, err := Manifests(data)
+	require.NoError(t, err)
+	require.Greater(t, len(manifests), 50)
+	for _, m := range manifests {
+		require.NotEmpty(t, m.GetName())
+		require.NotEmpty(t, m.GetKind())
+	}
+}
