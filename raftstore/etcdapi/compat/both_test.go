@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -65,14 +64,20 @@ func startEtcd(t *testing.T) string {
 
 // startKontiki runs a member in this process and returns the endpoint of its etcd API.
 func startKontiki(t *testing.T) string {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	m, err := raftstore.Open(raftstore.Config{
-		Dir: t.TempDir(), NodeID: "0001", Name: "default", ClientURLs: []string{"http://localhost:2379"}, Bootstrap: true, Log: quiet,
-	})
+	_, endpoint := serveKontiki(t,
+		raftstore.Config{Dir: t.TempDir(), Name: "default", ClientURLs: []string{"http://localhost:2379"}},
+		etcdapi.Config{ProgressInterval: 100 * time.Millisecond})
+	return endpoint
+}
+
+func serveKontiki(t *testing.T, config raftstore.Config, api etcdapi.Config) (*raftstore.Member, string) {
+	quiet := slog.New(slog.DiscardHandler)
+	config.NodeID, config.Bootstrap, config.Log, api.Log = "0001", true, quiet, quiet
+	m, err := raftstore.Open(config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	require.NoError(t, m.WaitReady(t.Context()))
-	s := etcdapi.New(m, etcdapi.Config{Log: quiet, ProgressInterval: 100 * time.Millisecond})
+	s := etcdapi.New(m, api)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
@@ -81,7 +86,7 @@ func startKontiki(t *testing.T) string {
 		s.Close()
 		require.NoError(t, <-served)
 	})
-	return l.Addr().String()
+	return m, l.Addr().String()
 }
 
 // session is a client of one server, and what it was told.
