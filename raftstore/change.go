@@ -13,6 +13,7 @@ import (
 type change struct {
 	kind        byte
 	id, address string
+	name        string // of a member that joins; empty for one that is announced by somebody else
 }
 
 // Kinds of change.
@@ -86,8 +87,16 @@ func (m *Member) add(ctx context.Context, c change) error {
 		}
 		return fmt.Errorf("%w: %s at %s", ErrMemberExists, s.ID, s.Address)
 	}
+	if err := m.checkName(c); err != nil {
+		return err
+	}
 	if err := m.vacate(ctx, servers, c); err != nil {
 		return err
+	}
+	if c.name != "" { // noted before it is a member, so that no other gets the name meanwhile
+		if err := m.note(ctx, memberNotes+c.id, encodeMemberNote(c.name, nil)); err != nil {
+			return err
+		}
 	}
 	if c.kind == changeAddLearner {
 		if err := m.note(ctx, learnerNotes+c.id, []byte{}); err != nil {
@@ -95,6 +104,20 @@ func (m *Member) add(ctx context.Context, c change) error {
 		}
 	}
 	return changeError(m.raft.AddNonvoter(raft.ServerID(c.id), raft.ServerAddress(c.address), 0, 0).Error())
+}
+
+// checkName refuses the name of a member at another address. At the same address it is that member with an empty
+// disk (vacate).
+func (m *Member) checkName(c change) error {
+	if c.name == "" {
+		return nil
+	}
+	for _, other := range m.LocalMembers() {
+		if other.Name == c.name && other.Address != c.address {
+			return fmt.Errorf("%w: %s is %s at %s", ErrNameTaken, c.name, other.ID, other.Address)
+		}
+	}
+	return nil
 }
 
 // vacate removes the member that has the address of one to be added, if it is sure not to be there.
@@ -262,6 +285,7 @@ func (f *forwarder) change(ctx context.Context, address string, c change) error 
 	e.byte(c.kind)
 	e.string(c.id)
 	e.string(c.address)
+	e.string(c.name)
 	_, err := f.call(ctx, address, frameChange, e.b)
 	if errors.Is(err, errLost) { // it may have been made; all changes can be asked for twice
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
@@ -271,6 +295,6 @@ func (f *forwarder) change(ctx context.Context, address string, c change) error 
 
 func decodeChange(b []byte) (c change, err error) {
 	d := decoder{b: b}
-	c = change{kind: d.byte(), id: d.string(), address: d.string()}
+	c = change{kind: d.byte(), id: d.string(), address: d.string(), name: d.string()}
 	return c, d.end()
 }

@@ -35,9 +35,11 @@ type Config struct {
 	// Peers are the voters to begin with, this member included; by default this member alone.
 	Peers []Peer
 	// Join makes a new Dir a new member of an existing cluster: the members at these addresses are asked, in
-	// turn, until one has it added. It does nothing for a Dir that is in use already. Not with Bootstrap.
+	// turn, until one has it added. A Dir that is in use must belong to their cluster (ErrOtherCluster). Not with Bootstrap.
 	Join []string
-	// Name is what people call the member, and a name that its certificate is for; may be empty.
+	// JoinTimeout is how long it asks, if nobody lets it in (ErrNotLetIn); by default for ever.
+	JoinTimeout time.Duration
+	// Name is what people call the member, unique in the cluster, and a name that its certificate is for; may be empty.
 	Name string
 	// ClientURLs are where clients reach this member, as other members are to say; may be empty.
 	ClientURLs []string

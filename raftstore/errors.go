@@ -27,6 +27,11 @@ var (
 	ErrOtherLog = errors.New("raftstore: raft log is of another kind")
 	// ErrRemoved: this member was removed from the cluster. Nothing was changed.
 	ErrRemoved = errors.New("raftstore: not a member of the cluster any more")
+	// ErrNotLetIn: a new member did not get into the cluster that it was to join: Config.JoinTimeout is over, or
+	// asking again is of no use.
+	ErrNotLetIn = errors.New("raftstore: cannot join the cluster")
+	// ErrOtherCluster: the members that Config.Join names, and the member that the directory holds, do not know each other.
+	ErrOtherCluster = errors.New("raftstore: the directory holds a member of another cluster")
 	// ErrNoSpace: the alarm NOSPACE is on, so nothing is added to the store. Deletes and compaction go on; when
 	// they have made room, ClearAlarm ends it.
 	ErrNoSpace = errors.New("raftstore: database space exceeded")
@@ -48,6 +53,8 @@ var (
 	ErrMemberExists = errors.New("raftstore: member exists")
 	// ErrAddressTaken: another member is at this address.
 	ErrAddressTaken = errors.New("raftstore: address is taken by another member")
+	// ErrNameTaken: another member, at another address, has this name.
+	ErrNameTaken = errors.New("raftstore: name is taken by another member")
 	// ErrInvalidMember: an id or address is missing.
 	ErrInvalidMember = errors.New("raftstore: invalid member")
 	// ErrNotLearner: the member has its vote already.

@@ -37,7 +37,7 @@ const (
 	frameLease     = 10 // varint TTL in seconds, varint nanoseconds left
 
 	frameChange     = 16 // a change of membership, see change.go; answered by frameDone
-	frameJoin       = 17 // id, address (strings); answered by frameDone
+	frameJoin       = 17 // id, address, name (strings); answered by frameDone
 	frameMembership = 18 // id (string); answered by frameDone, or ErrRemoved
 	frameStatus     = 19 // no body; answered by frameStatusIs
 	frameStatusIs   = 20 // Status in JSON
@@ -87,7 +87,7 @@ var errorCodes = []error{
 	mvcc.ErrValueProvided, mvcc.ErrLeaseProvided, mvcc.ErrTooManyOps, mvcc.ErrInvalidOp,
 	mvcc.ErrLeaseNotFound, mvcc.ErrLeaseExists, mvcc.ErrLeaseTTL,
 	ErrMemberNotFound, ErrMemberExists, ErrAddressTaken, ErrInvalidMember, ErrNotLearner, ErrLearnerNotReady,
-	ErrNotEnoughMembers, ErrTransferFailed, ErrBadTransferee, ErrRemoved, ErrNoSpace,
+	ErrNotEnoughMembers, ErrTransferFailed, ErrBadTransferee, ErrRemoved, ErrNoSpace, ErrNameTaken,
 }
 
 func encodeError(err error) []byte {

@@ -14,7 +14,8 @@ import (
 //
 // A member may lag, and not know yet that another has joined, which perhaps leads by now; to refuse that one would be to
 // lag for ever (Raft thesis 4.1: messages of an unknown leader must be accepted). So it asks those it knows, and one yes is enough.
-// A member that knows nobody yet, because it joins, takes messages from anyone with a certificate.
+// A member that joins knows nobody yet, or what a snapshot says, which may be out of date: until its own configuration lists it,
+// it takes messages from anyone with a certificate. It has no vote to give then (votes.go).
 
 // errStranger: the certificate is not a member's.
 var errStranger = errors.New("raftstore: certificate is not that of a member")
@@ -33,7 +34,7 @@ func (m *Member) admit(conn net.Conn) error {
 		return errStranger
 	}
 	names := append([]string{certificates[0].Subject.CommonName}, certificates[0].DNSNames...)
-	if len(m.servers()) == 0 || m.knowsAny(names) || m.othersKnow(names) {
+	if !m.isMember() || m.knowsAny(names) || m.othersKnow(names) {
 		return nil
 	}
 	m.cfg.Log.Warn("refused raft messages: the certificate is not that of a member", "names", names, "from", conn.RemoteAddr())

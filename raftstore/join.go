@@ -2,11 +2,11 @@ package raftstore
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 // Joining. A member with an empty Dir and Config.Join starts without a configuration: it answers, but
@@ -29,7 +29,7 @@ func (m *Member) join(ctx context.Context) {
 	}
 	m.joining.Store(true)
 	defer m.joining.Store(false)
-	for !m.isMember() {
+	for began := time.Now(); !m.isMember(); {
 		var errs []error
 		for _, address := range m.cfg.Join {
 			err := m.askToJoin(ctx, address)
@@ -39,6 +39,10 @@ func (m *Member) join(ctx context.Context) {
 			}
 			errs = append(errs, fmt.Errorf("%s: %w", address, err))
 		}
+		if err := errors.Join(errs...); err != nil && m.givesUp(err, began) {
+			m.exclude(fmt.Errorf("%w: %w", ErrNotLetIn, err))
+			return
+		}
 		if errs != nil {
 			m.cfg.Log.Warn("cannot join yet, will ask again", "err", errors.Join(errs...))
 		}
@@ -46,6 +50,18 @@ func (m *Member) join(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// givesUp says whether it is of no use to ask again: another answer cannot be expected, or it took too long.
+func (m *Member) givesUp(err error, began time.Time) bool {
+	return errors.Is(err, ErrNameTaken) || isUntrusted(err) || m.cfg.JoinTimeout > 0 && time.Since(began) >= m.cfg.JoinTimeout
+}
+
+// isUntrusted says whether one end does not trust the other's certificate.
+func isUntrusted(err error) bool {
+	var alert tls.AlertError
+	const unknownCA = 48 // RFC 8446, 6
+	return errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, &alert) && alert == unknownCA
 }
 
 // isMember says whether this member's newest configuration lists it.
@@ -60,6 +76,7 @@ func (m *Member) askToJoin(ctx context.Context, address string) error {
 	var e encoder
 	e.string(m.cfg.NodeID)
 	e.string(m.cfg.Network.Address())
+	e.string(m.cfg.Name)
 	_, err := m.forwarder.call(ctx, address, frameJoin, e.b)
 	return err
 }
@@ -67,11 +84,11 @@ func (m *Member) askToJoin(ctx context.Context, address string) error {
 // letJoin answers askToJoin. Who may ask was decided when its connection was accepted (identity.go).
 func (s *server) letJoin(ctx context.Context, body []byte) error {
 	d := decoder{b: body}
-	id, address := d.string(), d.string()
+	id, address, name := d.string(), d.string(), d.string()
 	if err := d.end(); err != nil {
 		return err
 	}
-	return s.member.AddMember(ctx, id, address)
+	return s.member.change(ctx, change{kind: changeAdd, id: id, address: address, name: name})
 }
 
 // introduce is a goroutine: it sees to it that all members know this one's name and client addresses.
@@ -94,18 +111,4 @@ func (m *Member) introduceOnce(ctx context.Context, value []byte) bool {
 		return false
 	}
 	return m.note(ctx, memberNotes+m.cfg.NodeID, value) == nil
-}
-
-// waitLeader waits until this member knows that the member of an id leads.
-func (m *Member) waitLeader(ctx context.Context, id string) error {
-	for {
-		if _, leader := m.raft.LeaderWithID(); leader == raft.ServerID(id) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ErrTransferFailed, ctx.Err())
-		case <-time.After(retryMin):
-		}
-	}
 }

@@ -29,8 +29,10 @@ type Member struct {
 	lessor    *lessor
 	retention retention
 	counters  counters
-	changes   turn           // held by who makes a change of membership; comes before all other locks
-	removed   chan struct{}  // closed when this member has learned that it is none any more
+	changes   turn          // held by who makes a change of membership; comes before all other locks
+	removed   chan struct{} // closed by exclude
+	excluded  error         // why; set before removed is closed
+	exclusion sync.Once
 	joining   atomic.Bool    // what Config.Join says is being done
 	closed    chan struct{}  // closed by Close
 	group     sync.WaitGroup // goroutines of startGroup
@@ -154,7 +156,7 @@ func (m *Member) onLeader(ctx context.Context, f func(leader string) error) erro
 			return fmt.Errorf("%w: %w; last: %v", ErrNoLeader, ctx.Err(), err)
 		case <-m.removed:
 			timer.Stop()
-			return ErrRemoved
+			return m.excluded
 		case <-m.closed:
 			timer.Stop()
 			return ErrClosed

@@ -3,7 +3,9 @@ package raftstore
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -82,6 +84,20 @@ func (m *Member) MoveLeader(ctx context.Context, id string) error {
 func (m *Member) Leader() Peer {
 	address, id := m.raft.LeaderWithID()
 	return Peer{ID: string(id), Address: string(address)}
+}
+
+// waitLeader waits until this member knows that the member of an id leads.
+func (m *Member) waitLeader(ctx context.Context, id string) error {
+	for {
+		if _, leader := m.raft.LeaderWithID(); leader == raft.ServerID(id) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrTransferFailed, ctx.Err())
+		case <-time.After(retryMin):
+		}
+	}
 }
 
 // ID is this member's id.

@@ -43,7 +43,10 @@ func (m *Member) open() error {
 	if err := refuseIfAhead(m.store, m.log, m.snapshots); err != nil {
 		return err
 	}
-	return m.startRaft()
+	if err := m.startRaft(); err != nil {
+		return err
+	}
+	return m.refuseOtherCluster()
 }
 
 func (m *Member) openFiles() (err error) {
@@ -113,7 +116,7 @@ func (m *Member) startRaft() error {
 func (m *Member) startGroup() {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.stopGroup = cancel
-	work := []func(context.Context){m.watchOver, m.watchMembership, m.introduce, m.watchSpace, m.compareHashes, m.keepHistory, m.boundLog}
+	work := []func(context.Context){m.watchOver, m.watchMembership, m.introduce, m.tellAddress, m.watchSpace, m.compareHashes, m.keepHistory, m.boundLog}
 	if len(m.cfg.Join) > 0 {
 		work = append(work, m.join)
 	}
@@ -152,8 +155,13 @@ func (m *Member) electIfAlone() {
 func (m *Member) WaitReady(ctx context.Context) error {
 	for {
 		err := m.catchUp(ctx)
-		if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrRemoved) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return err
+		}
+		select {
+		case <-m.removed:
+			return m.excluded
+		default:
 		}
 	}
 }

@@ -37,14 +37,15 @@ func (m *Member) recoverQuorum(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("recover: read the configuration: %w", err)
 	}
-	if _, ok := serverByID(current.Servers, m.cfg.NodeID); !ok {
+	self, ok := serverByID(current.Servers, m.cfg.NodeID)
+	if !ok {
 		return fmt.Errorf("recover: %w: %s", ErrMemberNotFound, m.cfg.NodeID)
 	}
 	if err := m.refuseIfReachable(ctx, current.Servers); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	m.cfg.Log.Warn("this member becomes the only one of its cluster", "id", m.cfg.NodeID, "before", len(current.Servers))
-	self := raft.Server{ID: m.raftID(), Address: raft.ServerAddress(m.cfg.Network.Address())}
+	self.Suffrage = raft.Voter
 	err = raft.RecoverCluster(m.cfg.raftConfig(), f, m.log, m.log, m.snapshots, m.transport, raft.Configuration{Servers: []raft.Server{self}})
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)

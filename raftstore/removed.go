@@ -17,17 +17,35 @@ import (
 // orphanInterval is how often a member without a leader asks.
 const orphanInterval = 2 * time.Second
 
-// Removed is closed when this member has learned that it is not a member of the cluster any more. It
-// does not take part then, and its requests get ErrRemoved; all that is left to do is Close.
+// Removed is closed when this member has learned that it is not a member of the cluster: not any more, or not let in. It
+// does not take part then, and its requests get the error of Excluded; all that is left to do is Close.
 func (m *Member) Removed() <-chan struct{} { return m.removed }
+
+// Excluded says why Removed is closed: ErrRemoved or ErrNotLetIn. Before, it is nil.
+func (m *Member) Excluded() error {
+	select {
+	case <-m.removed:
+		return m.excluded
+	default:
+		return nil
+	}
+}
+
+// exclude ends this member's part in the cluster.
+func (m *Member) exclude(err error) {
+	m.exclusion.Do(func() {
+		m.excluded = err
+		close(m.removed)
+		m.stopGroup()
+	})
+}
 
 // watchMembership is a goroutine: it finds out when this member was removed.
 func (m *Member) watchMembership(ctx context.Context) {
 	for pause(ctx, orphanInterval) {
 		if m.wasRemoved(ctx) {
 			m.cfg.Log.Error("this member was removed from the cluster: it stops. To join again it needs an empty data directory", "id", m.cfg.NodeID)
-			close(m.removed)
-			m.stopGroup()
+			m.exclude(ErrRemoved)
 			if err := m.raft.Shutdown().Error(); err != nil {
 				m.cfg.Log.Error("raft did not stop", "err", err)
 			}

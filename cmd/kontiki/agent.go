@@ -105,6 +105,7 @@ func (h *agentHost) open(o *agentOptions) (err error) {
 	}); err != nil {
 		return err
 	}
+	h.control.ImportImages = h.importImages
 	h.start(part{"control socket", func(ctx context.Context) error { return h.control.Serve(ctx, h.dir.join(controlSocket)) }})
 	return nil
 }

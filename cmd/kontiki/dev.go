@@ -37,6 +37,8 @@ the next dev. A second SIGINT stops at once.`,
 		},
 	}
 	o.addFlags(cmd.Flags(), devDataDir)
+	alone := cmd.Flags().Lookup("peer-port") // unless somebody asks for company
+	alone.DefValue, o.store.peerPort = "0", 0
 	cmd.Flags().BoolVar(&keepPods, "keep-pods", false, "leave the containers running when dev stops, as server does")
 	return cmd
 }

@@ -30,7 +30,7 @@ type node struct {
 func startNode(ctx context.Context, o *options, log *slog.Logger) (*node, error) {
 	limitMemory()
 	n := &node{agentHost: agentHost{process: newProcess(ctx), options: o, log: log, control: &control.Server{}}}
-	for _, step := range []func(context.Context) error{n.openDir, n.openPKI, n.openPlane, n.startLocalAgent, n.startClients} {
+	for _, step := range []func(context.Context) error{n.openDir, n.openPKI, n.openPlane, n.startControl, n.waitReady, n.startLocalAgent, n.startClients} {
 		if err := step(ctx); err != nil {
 			return nil, joinStop(err, n.process)
 		}
@@ -50,6 +50,9 @@ func (n *node) openDir(context.Context) (err error) {
 }
 
 func (n *node) openPKI(context.Context) (err error) {
+	if err := n.checkJoin(); err != nil {
+		return err
+	}
 	o := n.options
 	ips := []net.IP{net.ParseIP(o.node.ip)}
 	if bind := net.ParseIP(o.api.bindAddress); !bind.IsUnspecified() {
@@ -65,7 +68,7 @@ func (n *node) openPKI(context.Context) (err error) {
 	return err
 }
 
-func (n *node) openPlane(ctx context.Context) (err error) {
+func (n *node) openPlane(context.Context) (err error) {
 	o := n.options
 	listener, err := listen(o.api.bindAddress, o.api.httpsPort, "https-port")
 	if err != nil {
@@ -74,6 +77,14 @@ func (n *node) openPlane(ctx context.Context) (err error) {
 	client, err := n.listenClients()
 	if err != nil {
 		listener.Close()
+		return err
+	}
+	peers, err := n.listenPeers()
+	if err != nil {
+		listener.Close()
+		if client != nil {
+			client.Close()
+		}
 		return err
 	}
 	address, _ := netip.ParseAddr(o.node.ip) // checked by complete
@@ -86,6 +97,10 @@ func (n *node) openPlane(ctx context.Context) (err error) {
 		PKI:              n.pki,
 		Listener:         listener,
 		ClientListener:   client,
+		PeerListener:     peers,
+		PeerAddress:      net.JoinHostPort(o.node.ip, strconv.Itoa(o.store.peerPort)),
+		NodeName:         o.node.name,
+		Join:             o.store.members,
 		AdvertiseAddress: address,
 		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
 		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
@@ -98,10 +113,30 @@ func (n *node) openPlane(ctx context.Context) (err error) {
 		return err
 	}
 	n.onStop(n.plane.Close)
-	if err := n.pki.WriteKubeconfig(n.dir.join(adminKubeconfig), n.plane.URL(), n.pki.Client(pki.Admin)); err != nil {
-		return err
+	return n.pki.WriteKubeconfig(n.dir.join(adminKubeconfig), n.plane.URL(), n.pki.Client(pki.Admin))
+}
+
+// startControl lets commands on this machine look into the store, also while it waits for a quorum.
+func (n *node) startControl(context.Context) error {
+	n.control.StoreStatus = n.plane.StoreStatus
+	if member := n.plane.Store(); member != nil {
+		n.control.Store = member
 	}
-	return n.plane.WaitReady(ctx)
+	n.control.ImportImages = n.importImages
+	n.control.StoreClientURL = func(context.Context) (string, error) { return n.plane.StoreClientURL() }
+	n.start(part{"control socket", func(ctx context.Context) error { return n.control.Serve(ctx, n.dir.join(controlSocket)) }})
+	return nil
+}
+
+func (n *node) waitReady(ctx context.Context) error { return n.plane.WaitReady(ctx) }
+
+// listenPeers opens the port of the store's members, if there may be others.
+func (n *node) listenPeers() (net.Listener, error) {
+	o := n.options
+	if o.store.peerPort == 0 || len(o.store.endpoints) > 0 {
+		return nil, nil
+	}
+	return listen(o.api.bindAddress, o.store.peerPort, "peer-port")
 }
 
 // listenClients opens the port of the store's etcd API, if it is to have one. That the default port is
@@ -132,28 +167,25 @@ func (n *node) startLocalAgent(context.Context) error {
 	return n.startAgent(func(pair *pki.KeyPair) *rest.Config { return n.plane.Client("agent", pair) })
 }
 
-// startClients starts what only needs the API server, and what commands on this machine call.
+// startClients starts what only needs the API server. Where other servers may do the same on this store, one of them acts.
 func (n *node) startClients(context.Context) error {
-	n.control.StoreStatus = n.plane.StoreStatus
-	if member := n.plane.Store(); member != nil {
-		n.control.Store = member
-	}
-	n.control.StoreClientURL = func(context.Context) (string, error) { return n.plane.StoreClientURL() }
+	elect := n.options.store.peerPort != 0 || len(n.options.store.endpoints) > 0
 	n.start(
 		part{"controllers", func(ctx context.Context) error {
 			return controllers.Run(ctx, controllers.Config{
-				REST:   n.plane.Client("controllers", n.pki.Client(pki.ControllerManager)),
-				RootCA: n.pki.CA(),
-				Log:    n.log.With("component", "controllers"),
+				REST:        n.plane.Client("controllers", n.pki.Client(pki.ControllerManager)),
+				RootCA:      n.pki.CA(),
+				LeaderElect: elect, Identity: n.options.node.name,
+				Log: n.log.With("component", "controllers"),
 			})
 		}},
 		part{"scheduler", func(ctx context.Context) error {
 			return scheduler.Run(ctx, scheduler.Config{
-				REST: n.plane.Client("scheduler", n.pki.Client(pki.Scheduler)),
-				Log:  n.log.With("component", "scheduler"),
+				REST:        n.plane.Client("scheduler", n.pki.Client(pki.Scheduler)),
+				LeaderElect: elect, Identity: n.options.node.name,
+				Log: n.log.With("component", "scheduler"),
 			})
 		}},
-		part{"control socket", func(ctx context.Context) error { return n.control.Serve(ctx, n.dir.join(controlSocket)) }},
 		part{"API server", func(ctx context.Context) error {
 			select {
 			case err := <-n.plane.Failed():

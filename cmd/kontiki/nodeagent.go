@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"k8s.io/client-go/rest"
@@ -29,6 +30,7 @@ type agentHost struct {
 	dir     *dataDir
 	pki     *pki.PKI
 	control *control.Server
+	images  atomic.Pointer[runtime.Runtime] // keeps images; nil before it runs, and where another does
 
 	stopContainers bool // when the agent has stopped, stop what it ran
 }
@@ -132,11 +134,18 @@ func (h *agentHost) openBuiltIn() (grpc.ClientConnInterface, error) {
 	}
 	h.onStop(r.Close)
 	h.importBuiltImages(r)
-	h.control.ImportImages = func(ctx context.Context, archive io.Reader) ([]string, error) {
-		return importArchive(ctx, r, h.dir.join("agent"), archive)
-	}
+	h.images.Store(r)
 	h.start(part{"CRI socket", func(ctx context.Context) error { return r.ServeUnix(ctx, h.dir.join(criSocket)) }})
 	return r.Conn(), nil
+}
+
+// importImages is what the control socket offers, which may be open before the runtime is.
+func (h *agentHost) importImages(ctx context.Context, archive io.Reader) ([]string, error) {
+	r := h.images.Load()
+	if r == nil {
+		return nil, errors.New("this process keeps no images")
+	}
+	return importArchive(ctx, r, h.dir.join("agent"), archive)
 }
 
 // importBuiltImages loads the images that `make build` made. Without them a node works as well, so

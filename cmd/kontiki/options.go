@@ -73,6 +73,9 @@ func (o *options) complete() error {
 	if o.node.enabled && o.api.httpsPort == o.node.agentPort {
 		return wrong("agent-port", "%d is also the --https-port", o.node.agentPort)
 	}
+	if port := o.store.peerPort; port != 0 && (port == o.api.httpsPort || port == o.store.clientPort || o.node.enabled && port == o.node.agentPort) {
+		return wrong("peer-port", "%d is another port of this server", port)
+	}
 	if port := o.store.clientPort; port == o.api.httpsPort || o.node.enabled && port == o.node.agentPort {
 		return wrong("client-port", "%d is also the --https-port or the --agent-port", port)
 	}

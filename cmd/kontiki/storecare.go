@@ -71,7 +71,7 @@ func (s *storeFlags) snapshotCommand() *cobra.Command {
 There must be no store in the data directory: move DATA-DIR/store away first. Keys keep their revisions; the
 store's own revision jumps, and what was before is compacted, so that every client lists anew.`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return s.offline(func(dir string) error { return restoreSnapshot(dir, args[0], bump) })
+			return s.offline(func(dir *dataDir) error { return restoreSnapshot(dir.join("store"), args[0], bump) })
 		}}
 	restore.Flags().Int64Var(&bump, "bump", 0, "how far the revision jumps (default 1000000000)")
 	cmd.AddCommand(restore, &cobra.Command{Use: "save FILE", Short: "Save a snapshot of the store, with a checksum", Args: exactArgs(1),
@@ -110,24 +110,24 @@ func (s *storeFlags) recoverCommand() *cobra.Command {
 		Long: `Make this member the only one of its cluster, when most members are lost for good.
 
 What the lost members acknowledged without this one is lost, and they must never be started with their old
-data again. It is refused while a majority of the members answers.`,
+data again. It is refused while a majority of the members answers: they are asked at their peer addresses.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !sure {
 				return usageError{errors.New("acknowledged writes may be lost: say --yes if the other members are gone for good")}
 			}
-			return s.offline(func(dir string) error {
-				return controlplane.RecoverStore(cmd.Context(), dir, (&logOptions{}).logger(os.Stderr))
+			return s.offline(func(dir *dataDir) error {
+				return controlplane.RecoverStore(cmd.Context(), dir.join("store"), dir.join("pki"), (&logOptions{}).logger(os.Stderr))
 			})
 		}}
 	cmd.Flags().BoolVar(&sure, "yes", false, "the other members are gone for good")
 	return cmd
 }
 
-// offline calls f with the store's directory, while no other kontiki has the data directory.
-func (s *storeFlags) offline(f func(dir string) error) error {
+// offline calls f with the data directory, while no other kontiki has the data directory.
+func (s *storeFlags) offline(f func(dir *dataDir) error) error {
 	dir, err := openDataDir(s.dir())
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(dir.join("store")), dir.close())
+	return errors.Join(f(dir), dir.close())
 }

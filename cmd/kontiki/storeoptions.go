@@ -19,7 +19,10 @@ type storeOptions struct {
 	ca, cert, key    string
 	config           etcd.Config // of the store outside, from the flags above
 	clientPort       int
-	portGiven        bool // the client port is no default: somebody counts on it
+	peerPort         int
+	join             []string // URLs as given
+	members          []string // their hosts and ports
+	portGiven        bool     // the client port is no default: somebody counts on it
 	historyRetention time.Duration
 	raftLog          string
 	snapshotCount    uint64
@@ -31,6 +34,8 @@ func (o *storeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.cert, "store-cert", "", "file with the client certificate for --store-endpoints")
 	fs.StringVar(&o.key, "store-key", "", "file with the key of --store-cert")
 	fs.IntVar(&o.clientPort, "client-port", 2379, "port of the store's etcd API; 0 to have none")
+	fs.IntVar(&o.peerPort, "peer-port", 2380, "port where the other members of the store reach this one; 0 to stay alone")
+	fs.StringSliceVar(&o.join, "join", nil, "join the store of the server whose peers' URL this is (https://HOST:2380); pki/ must hold a copy of its pki/")
 	fs.StringVar(&o.raftLog, "raft-log", "", "where a new store keeps the raft log: wal (default) or boltdb; one in use stays where it is")
 	fs.Uint64Var(&o.snapshotCount, "snapshot-count", 10_000, "raft entries between two snapshots")
 	fs.DurationVar(&o.historyRetention, "history-retention", time.Hour, "how long old revisions can be read and watched from; 0 for ever")
@@ -50,6 +55,14 @@ func (o *storeOptions) complete() error {
 		if err := checkPort("client-port", o.clientPort); err != nil {
 			return err
 		}
+	}
+	if o.peerPort != 0 {
+		if err := checkPort("peer-port", o.peerPort); err != nil {
+			return err
+		}
+	}
+	if err := o.completeJoin(); err != nil {
+		return err
 	}
 	return o.completeEndpoints()
 }

@@ -33,6 +33,9 @@ func (c *ControlPlane) serveClients() {
 // closeListeners is for an Open that fails.
 func (c *ControlPlane) closeListeners() {
 	c.config.Listener.Close()
+	if c.config.PeerListener != nil {
+		c.config.PeerListener.Close()
+	}
 	if c.config.ClientListener != nil {
 		c.config.ClientListener.Close()
 	}

@@ -31,6 +31,15 @@ type Config struct {
 	PKI *pki.PKI
 	// Listener is where the API server is served; the control plane closes it.
 	Listener net.Listener
+	// PeerListener is where the other members reach the one here; the control plane closes it. Nil: it stays alone.
+	PeerListener net.Listener
+	// PeerAddress is the host and port that they dial; by default that of PeerListener.
+	PeerAddress string
+	// NodeName is the member's name in the store's cluster, and a name of its certificate.
+	NodeName string
+	// Join has the addresses (host and port) of members whose cluster a new store joins, with the same PKI; without any
+	// it is a cluster of its own.
+	Join []string
 	// ClientListener is where the store's etcd API is served; the control plane closes it. Nil: it is not.
 	ClientListener net.Listener
 	// AdvertiseAddress is where pods reach the API server, at the listener's port. No address means
@@ -58,7 +67,8 @@ type ControlPlane struct {
 
 	cancel  context.CancelFunc // ends everything that Open started
 	running sync.WaitGroup
-	failed  chan error // the API server ended by itself
+	failed  chan error    // the API server ended by itself
+	closing chan struct{} // closed by Close
 }
 
 // Open starts the store, then the API server.
@@ -66,7 +76,7 @@ func Open(config Config) (*ControlPlane, error) {
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}
-	c := &ControlPlane{config: config, failed: make(chan error, 1)}
+	c := &ControlPlane{config: config, failed: make(chan error, 1), closing: make(chan struct{})}
 	if err := c.openStore(); err != nil {
 		c.closeListeners()
 		return nil, err
@@ -76,6 +86,7 @@ func Open(config Config) (*ControlPlane, error) {
 		return nil, errors.Join(err, c.kv.Close())
 	}
 	c.serveClients()
+	c.watchMembership()
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.running.Go(func() {
@@ -95,7 +106,8 @@ func (c *ControlPlane) openStore() error {
 		return err
 	}
 	c.store, err = raftstore.Open(raftstore.Config{
-		Dir: c.config.Dir, NodeID: id, Bootstrap: true,
+		Dir: c.config.Dir, NodeID: id, Name: c.config.NodeName, Network: c.network(),
+		Bootstrap: len(c.config.Join) == 0, Join: c.config.Join, JoinTimeout: joinTimeout,
 		ClientURLs:       c.clientURLs(),
 		HistoryRetention: c.config.HistoryRetention,
 		RaftLog:          c.config.RaftLog,
@@ -103,7 +115,7 @@ func (c *ControlPlane) openStore() error {
 		Log:              c.config.Log.With("component", "store"),
 	})
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return fmt.Errorf("store: %w", c.explain(err))
 	}
 	c.kv = c.store
 	return nil
@@ -150,7 +162,7 @@ const readyPoll = 2 * time.Millisecond
 // WaitReady waits until the API server is ready, as /readyz has it.
 func (c *ControlPlane) WaitReady(ctx context.Context) error {
 	if err := c.kv.WaitReady(ctx); err != nil {
-		return fmt.Errorf("store: %w", err)
+		return fmt.Errorf("store: %w", c.explain(err))
 	}
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
@@ -168,6 +180,7 @@ func (c *ControlPlane) WaitReady(ctx context.Context) error {
 
 // Close stops the API server, then the store.
 func (c *ControlPlane) Close() error {
+	close(c.closing)
 	c.cancel()
 	if c.front != nil {
 		c.front.Close()

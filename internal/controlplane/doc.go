@@ -5,7 +5,6 @@
 // and the objects that every client expects are there. A nil error from Close means that everything
 // acknowledged is on disk. Read controlplane.go first.
 //
-// The store is a raft member in this process, or an etcd outside of it (Config.Outside).
-//
-// Not yet: joining other servers.
+// The store is a raft member in this process (member.go, peers.go), alone or one of several, or an etcd outside of it
+// (Config.Outside).
 package controlplane

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"kontiki/internal/pki"
 	"kontiki/raftstore"
 )
 
@@ -40,10 +41,9 @@ func RestoreStore(dir string, snapshot io.Reader, bump int64, log *slog.Logger) 
 	return os.Rename(fresh, dir)
 }
 
-// RecoverStore makes the member in dir the only one of its cluster (raftstore.RecoverQuorum).
-//
-// Not yet: a network to ask the others through; a server has none before servers can join each other.
-func RecoverStore(ctx context.Context, dir string, log *slog.Logger) error {
+// RecoverStore makes the member in dir the only one of its cluster (raftstore.RecoverQuorum). It asks the others, at the
+// addresses that it has of them, with the certificates in keysDir.
+func RecoverStore(ctx context.Context, dir, keysDir string, log *slog.Logger) error {
 	if _, err := os.Stat(filepath.Join(dir, memberIDFile)); err != nil {
 		return fmt.Errorf("there is no store in %s: %w", dir, err)
 	}
@@ -51,5 +51,16 @@ func RecoverStore(ctx context.Context, dir string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return raftstore.RecoverQuorum(ctx, raftstore.Config{Dir: dir, NodeID: id, Log: log})
+	if _, err := os.Stat(keysDir); err != nil {
+		return fmt.Errorf("the other members cannot be asked: %w", err)
+	}
+	keys, err := pki.Open(keysDir, pki.Options{})
+	if err != nil {
+		return err
+	}
+	network, err := networkToAsk(keys)
+	if err != nil {
+		return err
+	}
+	return raftstore.RecoverQuorum(ctx, raftstore.Config{Dir: dir, NodeID: id, Network: network, Log: log})
 }
