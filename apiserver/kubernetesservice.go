@@ -16,6 +16,9 @@ const kubernetesName = "kubernetes"
 
 // bootstrapKubernetesService keeps the Service and this server's place among its endpoints.
 func (s *Server) bootstrapKubernetesService(ctx context.Context) error {
+	if err := s.bootstrapServiceCIDR(ctx); err != nil {
+		return err
+	}
 	if err := s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesService(), nil); err != nil {
 		return err
 	}

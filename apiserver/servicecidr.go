@@ -1,0 +1,44 @@
+package apiserver
+
+import (
+	"context"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kontiki/apiserver/storage"
+)
+
+// bootstrapServiceCIDR shows the server's range of cluster IPs as the ServiceCIDR "kubernetes", ready.
+func (s *Server) bootstrapServiceCIDR(ctx context.Context) error {
+	cidr := &networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesName},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{s.config.ServiceCIDR.Masked().String()}},
+	}
+	if err := s.ensure(ctx, "", cidr, nil); err != nil {
+		return err
+	}
+	t, err := s.targetOf(cidr, "")
+	if err != nil {
+		return err
+	}
+	present, err := t.store.Get(ctx, "", t.name, storage.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if meta.FindStatusCondition(present.Object().(*networkingv1.ServiceCIDR).Status.Conditions, networkingv1.ServiceCIDRConditionReady) != nil {
+		return nil
+	}
+	t.sub = t.resource.Subresource("status")
+	options := writeOptions{manager: bootstrapManager}
+	_, err = s.change(ctx, t, change{options: options, next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
+		next := live.DeepCopyObject().(*networkingv1.ServiceCIDR)
+		meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
+			Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue, Message: "Kubernetes default Service CIDR is ready",
+		})
+		return s.track(t, live, next, options.manager)
+	}})
+	return err
+}
