@@ -64,11 +64,18 @@ const (
 	pingTimeout = 20 * time.Second
 )
 
+// streamWorkers is how many goroutines serve calls; when all are busy, more calls get one of their own.
+const streamWorkers = 64
+
 // New returns a server of the API; Serve makes it listen.
 func New(member Member, config Config) *Server {
 	s := &Server{config: config.withDefaults(), member: member, health: health.NewServer()}
 	s.header = newHeader(member, s.config.ClusterName)
 	options := []grpc.ServerOption{
+		// A goroutine that serves one call after the other keeps the stack that it has grown.
+		grpc.NumStreamWorkers(streamWorkers),
+		// A connection without anything to write has no buffer for it.
+		grpc.SharedWriteBuffer(true),
 		grpc.MaxRecvMsgSize(s.config.MaxRequestBytes + overheadBytes),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.MaxConcurrentStreams(math.MaxUint32),
