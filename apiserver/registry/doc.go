@@ -8,7 +8,10 @@
 // group; what is special about a kind is in a file of its name (service.go, node.go). What pods and
 // pod templates share is in podspec_defaults.go and podspec_validation.go.
 //
-// To add a kind: write a func that starts with newRow and sets what is special, return it from the
+// Validation is declared (package validations, run by declared.go) and, for the rest, written by hand in
+// the files called *_validation.go. Kinds that are not stored are rows with Answers (answers.go).
+//
+// To add a kind (docs/adding-a-resource.md walks through one): write a func that starts with newRow and sets what is special, return it from the
 // xxxRows func of its group (a new group also goes into Builtin and newScheme, both in builtin.go),
 // and give it columns. Discovery, OpenAPI, storage and tables follow by themselves, and
 // TestRowsAreComplete, TestRandomObjects and the openapi tests check the new row as they check all. What Kubernetes
