@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"kontiki/apiserver/flowcontrol"
 	"kontiki/apiserver/storage"
 	"kontiki/raftstore"
 	"kontiki/watch"
@@ -66,9 +69,21 @@ func errMethodNotAllowed() error {
 }
 
 func errNotAcceptable(supported []string) error {
-	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		fmt.Sprintf("only the following media types are accepted: %s", strings.Join(supported, ", ")))
+	err := statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		fmt.Sprintf("406: Not Acceptable\n\nAvailable representations: %s", strings.Join(supported, ", ")))
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
 }
+
+// errUnsupportedPatch is the answer to a patch of a type that is none.
+func errUnsupportedPatch() error {
+	err := statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
+// errInvalidJSONPatch is the answer to a patch that is not JSON.
+func errInvalidJSONPatch() error { return badRequest("%v", jsonpatch.ErrBadJSONPatch) }
 
 func errUnsupportedMediaType(supported []string) error {
 	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
@@ -130,7 +145,12 @@ func translate(err error) *apierrors.StatusError {
 	var future *storage.FutureRevisionError
 	var option *storage.OptionError
 	var fieldError *storage.FieldError
+	var noSeat *flowcontrol.RejectedError
 	switch {
+	case errors.As(err, &noSeat):
+		return rejected(noSeat)
+	case errors.Is(err, raftstore.ErrNoSpace):
+		return noSpace(err)
 	case errors.As(err, &expiredList):
 		out := apierrors.NewResourceExpired(expiredList.Error())
 		out.ErrStatus.Continue = expiredList.Continue
@@ -151,6 +171,12 @@ func translate(err error) *apierrors.StatusError {
 		return apierrors.NewTimeoutError("the request was cancelled", 0)
 	}
 	return nil
+}
+
+// noSpace tells whoever looks after the cluster the way out.
+func noSpace(err error) *apierrors.StatusError {
+	return statusError(http.StatusInsufficientStorage, metav1.StatusReasonInternalError, err.Error()+
+		"; objects can be read and deleted: make room (kontiki store compact, kontiki store defrag, or a larger disk or quota), then kontiki store alarms clear NOSPACE MEMBER (kontiki store alarms names the member)")
 }
 
 // tooLargeRevision tells a client that it is ahead of this server, and when to ask again.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -47,15 +48,12 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx := raftstore.WithOrigin(registry.WithAsker(r.Context(), facts.user.info()), origin(facts, r))
 	if facts.longRunning {
-		defer s.inFlight.stay()()
-		return s.handlerOf(t)(w, r.WithContext(ctx), t)
+		return s.serveLongRunning(w, r.WithContext(ctx), t)
 	}
-	leave, err := s.inFlight.enter(r)
+	timeout, err := t.timeout(r)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	timeout := t.timeout(r)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
@@ -63,6 +61,32 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	// is no connection either (tests).
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 	r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBodyBytes)
+	release, err := s.bodies.receive(r, facts.user.Name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	leave, err := s.inFlight.enter(w, r, t.flowRequest(facts.user))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	defer s.inFlight.count(r)()
+	return s.handlerOf(t)(w, r, t)
+}
+
+// serveLongRunning serves a watch, or a stream to a node. A watch has a seat until it has begun: what comes first,
+// a snapshot of all that it selects, is work like a list.
+func (s *Server) serveLongRunning(w http.ResponseWriter, r *http.Request, t *target) error {
+	defer s.inFlight.stay()()
+	if t.verb == "watch" {
+		leave, err := s.inFlight.enter(w, r, t.flowRequest(factsOf(r.Context()).user))
+		if err != nil {
+			return err
+		}
+		defer leave()
+		r = r.WithContext(withSeated(r.Context(), leave))
+	}
 	return s.handlerOf(t)(w, r, t)
 }
 
@@ -201,14 +225,25 @@ const (
 )
 
 // timeout is the server's bound, or the client's "timeout" parameter if that is shorter.
-func (t *target) timeout(r *http.Request) time.Duration {
+func (t *target) timeout(r *http.Request) (time.Duration, error) {
 	bound := maxRequestTime
 	switch t.verb {
 	case "create", "update", "patch", "delete":
 		bound = maxWriteTime
 	}
-	if asked, err := time.ParseDuration(r.URL.Query().Get("timeout")); err == nil && asked > 0 {
-		return min(asked, bound)
+	if !strings.Contains(r.URL.RawQuery, "timeout=") {
+		return bound, nil
 	}
-	return bound
+	wish := r.URL.Query().Get("timeout")
+	if wish == "" {
+		return bound, nil
+	}
+	asked, err := time.ParseDuration(wish)
+	switch {
+	case err != nil:
+		return 0, badRequest("invalid timeout specified in the request URL - %v", err)
+	case asked <= 0:
+		return bound, nil
+	}
+	return min(asked, bound), nil
 }
