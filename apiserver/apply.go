@@ -16,7 +16,7 @@ import (
 func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Object) (runtime.Object, error) {
 	applied := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := yaml.Unmarshal(p.body, &applied.Object); err != nil {
-		return nil, badRequest("error decoding YAML: %v", err)
+		return nil, badRequest("error decoding patch: %v", err)
 	}
 	if err := t.checkApplied(applied); err != nil {
 		return nil, err

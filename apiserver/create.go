@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kontiki/apiserver/registry"
@@ -31,6 +32,7 @@ func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t *target) 
 	if rv := m.GetResourceVersion(); rv != "" && rv != "0" {
 		return badRequest("resourceVersion should not be set on objects to be created")
 	}
+	wipeServerMetadata(m)
 	if err := t.fitNamespace(m); err != nil {
 		return err
 	}
@@ -42,6 +44,15 @@ func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t *target) 
 		return err
 	}
 	return s.writeResult(w, r, t, f, http.StatusCreated, created)
+}
+
+// wipeServerMetadata drops what a client cannot set, so that nobody comes to own it either.
+func wipeServerMetadata(m metav1.Object) {
+	m.SetUID("")
+	m.SetCreationTimestamp(metav1.Time{})
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
 }
 
 // createNamed creates obj under its name, or under generated ones until one is free.

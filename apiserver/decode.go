@@ -88,6 +88,9 @@ func undecodable(want schema.GroupVersionKind, found *schema.GroupVersionKind, e
 // summary shows the start of a body in an error message.
 func summary(body []byte) string {
 	const shown = 30
+	if len(body) == 0 {
+		return "<empty>"
+	}
 	for _, c := range body[:min(shown, len(body))] {
 		if c < 0x20 && c != '\n' && c != '\t' && c != '\r' || c >= 0x7f {
 			return fmt.Sprintf("%x ...", body[:min(shown, len(body))])

@@ -2,12 +2,16 @@ package apiserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kontiki/apiserver/storage"
 	"kontiki/watch"
@@ -109,5 +113,20 @@ func (s *Server) delete(ctx context.Context, t *target, options *metav1.DeleteOp
 		}
 		return obj, nil
 	})
+	var precondition *storage.PreconditionError
+	if errors.As(err, &precondition) {
+		return result, t.deletionConflict(precondition)
+	}
 	return result, t.storeError(err, t.name)
+}
+
+// deletionConflict is worded as Kubernetes words it: by the kind, not the resource.
+func (t *target) deletionConflict(p *storage.PreconditionError) error {
+	gr := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
+	happened := "modified"
+	if p.Field == "UID" {
+		happened = "deleted and then recreated"
+	}
+	return apierrors.NewConflict(gr, t.name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). "+
+		"The object might have been %s", p.Field, p.Want, p.Field, p.Got, happened))
 }

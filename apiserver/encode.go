@@ -142,6 +142,9 @@ func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, it
 		if i > 0 {
 			pieces = append(pieces, comma)
 		}
+		if e.as == asPartialList { // its items name their kind, those of other lists do not
+			body = e.appendObject(nil, body)
+		}
 		pieces = append(pieces, body)
 	}
 	if e.format == formatYAML || e.pretty {

@@ -75,4 +75,10 @@ func listKind(t *target, f form) schema.GroupVersionKind {
 	return t.resource.GroupVersion().WithKind(t.resource.Kind + "List")
 }
 
-func revisionString(revision int64) string { return strconv.FormatInt(revision, 10) }
+// revisionString is empty for what has no revision: the result of a dry run.
+func revisionString(revision int64) string {
+	if revision == 0 {
+		return ""
+	}
+	return strconv.FormatInt(revision, 10)
+}

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,7 +78,7 @@ type patch struct {
 func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains(patchTypes, mediaType) {
-		return patch{}, errUnsupportedMediaType(patchTypes)
+		return patch{}, errUnsupportedPatch()
 	}
 	p := patch{kind: types.PatchType(mediaType)}
 	if p.options, err = patchOptions(r, p.kind); err != nil {
@@ -87,9 +86,6 @@ func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
 	}
 	if p.body, err = readBody(r); err != nil {
 		return p, err
-	}
-	if len(bytes.TrimSpace(p.body)) == 0 {
-		return p, badRequest("the patch is empty")
 	}
 	return p, nil
 }
@@ -114,26 +110,29 @@ func (s *Server) patched(ctx context.Context, kind schema.GroupVersionKind, newO
 	if err != nil {
 		return nil, err
 	}
-	return s.decodePatched(ctx, kind, newObject, after, faults, p.options.validation)
+	return s.decodePatched(ctx, kind, newObject, after, faults, p)
 }
 
 // decodePatched reads a patched object. faults are the unknown and duplicate fields of the patch itself.
-func (s *Server) decodePatched(ctx context.Context, kind schema.GroupVersionKind, newObject func() runtime.Object, data []byte, faults []error, level string) (runtime.Object, error) {
+func (s *Server) decodePatched(ctx context.Context, kind schema.GroupVersionKind, newObject func() runtime.Object, data []byte, faults []error, p patch) (runtime.Object, error) {
 	next := newObject()
 	unknown, err := kjson.UnmarshalStrict(data, next)
 	if err != nil {
 		return nil, invalidPatch(data, err.Error())
 	}
 	faults = append(faults, unknown...)
-	if level != metav1.FieldValidationIgnore && len(faults) > 0 {
+	if level := p.options.validation; level != metav1.FieldValidationIgnore && len(faults) > 0 {
 		if level == metav1.FieldValidationStrict {
 			return nil, invalidPatch(data, runtime.NewStrictDecodingError(faults).Error())
 		}
 		warnFaults(ctx, faults)
 	}
-	if found := next.GetObjectKind().GroupVersionKind(); found != kind {
-		return nil, badRequest("a patch cannot change kind or apiVersion: %v became %v", kind, found)
+	// A strategic merge is of typed objects: kind and apiVersion are not among what it changes, as in Kubernetes.
+	found := next.GetObjectKind().GroupVersionKind()
+	if found != kind && !found.Empty() && p.kind != types.StrategicMergePatchType {
+		return nil, invalidPatch(data, fmt.Sprintf("a patch cannot change kind or apiVersion: %v became %v", kind, found))
 	}
+	next.GetObjectKind().SetGroupVersionKind(kind)
 	return next, nil
 }
 
@@ -150,6 +149,9 @@ type jsonPatchOperation struct {
 }
 
 func applyJSONPatch(body, before []byte) (after []byte, faults []error, err error) {
+	if !json.Valid(body) {
+		return nil, nil, errInvalidJSONPatch()
+	}
 	var operations []jsonPatchOperation
 	if faults, err = kjson.UnmarshalStrict(body, &operations); err != nil {
 		return nil, nil, badRequest("error decoding patch: %v", err)
@@ -195,6 +197,9 @@ func applyBounded(patch jsonpatch.Patch, doc []byte) ([]byte, error) {
 }
 
 func applyMergePatch(body, before []byte) (after []byte, faults []error, err error) {
+	if !json.Valid(body) {
+		return nil, nil, errInvalidJSONPatch()
+	}
 	content := map[string]any{}
 	if faults, err = kjson.UnmarshalStrict(body, &content); err != nil {
 		return nil, nil, badRequest("error decoding patch: %v", err)
@@ -207,9 +212,12 @@ func applyMergePatch(body, before []byte) (after []byte, faults []error, err err
 }
 
 func applyStrategicPatch(body, before []byte, schemaOf runtime.Object) (after []byte, faults []error, err error) {
+	if !json.Valid(body) {
+		return nil, nil, errInvalidJSONPatch()
+	}
 	content, original := map[string]any{}, map[string]any{}
 	if faults, err = kjson.UnmarshalStrict(body, &content); err != nil {
-		return nil, nil, badRequest("error decoding patch: %v", err)
+		return nil, nil, badRequest("%v", err)
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(before, &original); err != nil {
 		return nil, nil, err

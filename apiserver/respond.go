@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -23,14 +22,8 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// contentType is the Content-Type of an answer in form f.
-func (f form) contentType() string {
-	out := string(f.format)
-	if f.as != asObject {
-		out += ";g=" + metav1.GroupName + ";v=" + f.version + ";as=" + string(f.as)
-	}
-	return out
-}
+// contentType is the Content-Type of an answer in form f. What is shown of the objects is not in it: their kind says so.
+func (f form) contentType() string { return string(f.format) }
 
 // writeBytes sends a complete answer, the pieces one after the other.
 func writeBytes(w http.ResponseWriter, r *http.Request, contentType string, code int, pieces ...[]byte) error {

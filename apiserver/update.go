@@ -27,7 +27,7 @@ func (s *Server) serveUpdate(w http.ResponseWriter, r *http.Request, t *target) 
 		return err
 	}
 	m := accessor(wanted)
-	if err := t.fitName(m); err != nil {
+	if err := t.checkName(m); err != nil {
 		return err
 	}
 	if err := t.fitNamespace(m); err != nil {
@@ -107,7 +107,7 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 		return nil, err
 	}
 	m := accessor(obj)
-	if err := t.fitName(m); err != nil {
+	if err := t.checkName(m); err != nil {
 		return nil, err
 	}
 	// Without a resourceVersion, and with "0", an update is unconditional, as all kinds of issue 2

@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"kontiki/apiserver/registry"
 )
 
 var metadataPath = field.NewPath("metadata")
@@ -46,7 +44,7 @@ func (t *target) fitNamespace(obj metav1.Object) error {
 	case obj.GetNamespace() == "":
 		obj.SetNamespace(t.namespace)
 	case t.namespace == "":
-		return badRequest("namespace may not be set on a cluster-scoped resource")
+		obj.SetNamespace("") // a cluster-scoped object that says otherwise is forgiven, as in Kubernetes
 	default:
 		return badRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
@@ -55,10 +53,19 @@ func (t *target) fitNamespace(obj metav1.Object) error {
 
 // fitName gives an object without a name that of the URL, and refuses another one.
 func (t *target) fitName(obj metav1.Object) error {
+	if obj.GetName() == "" {
+		obj.SetName(t.name)
+	}
+	return t.checkName(obj)
+}
+
+// checkName refuses an object without a name, or with another one than that of the URL: what is written as a whole must
+// say what it is.
+func (t *target) checkName(obj metav1.Object) error {
 	switch obj.GetName() {
 	case t.name:
 	case "":
-		obj.SetName(t.name)
+		return badRequest("the name of the object (%s based on URL) was undeterminable: name must be provided", t.name)
 	default:
 		return badRequest("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), t.name)
 	}
@@ -79,7 +86,9 @@ func (t *target) prepareCreate(ctx context.Context, obj runtime.Object) error {
 	m.SetDeletionGracePeriodSeconds(nil)
 	m.SetSelfLink("")
 	m.SetResourceVersion("")
-	m.SetGeneration(firstGeneration(strategy))
+	if !strategy.NoGeneration {
+		m.SetGeneration(1)
+	}
 	if t.resource.Subresource("status") != nil && !strategy.KeepStatusOnCreate {
 		copyStatus(obj, nil)
 	}
@@ -98,13 +107,6 @@ func (t *target) prepareCreate(ctx context.Context, obj runtime.Object) error {
 		warn(ctx, strategy.Warnings(ctx, obj)...)
 	}
 	return nil
-}
-
-func firstGeneration(strategy *registry.Strategy) int64 {
-	if strategy.NoGeneration {
-		return 0
-	}
-	return 1
 }
 
 // prepareUpdate makes obj, which a request wants in place of old, ready to be stored.

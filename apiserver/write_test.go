@@ -33,7 +33,7 @@ func TestCreateDecidesMetadata(t *testing.T) {
 	require.Greater(t, made.GetCreationTimestamp().Year(), 2020)
 	require.Nil(t, made.GetDeletionTimestamp())
 	require.Empty(t, made.GetSelfLink())
-	require.Zero(t, made.GetGeneration(), "configmaps have none")
+	require.Equal(t, int64(7), made.GetGeneration(), "nobody counts that of configmaps: it stays as it was sent, as in Kubernetes")
 	require.Equal(t, "default", made.GetNamespace())
 	managed := made.GetManagedFields()
 	require.Len(t, managed, 1)

@@ -39,8 +39,11 @@ func parseContinue(text string) (continueToken, error) {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return t, fmt.Errorf("%w: %w", ErrContinueToken, err)
 	}
-	if t.Version != continueVersion || t.Start == "" || t.Revision == 0 || t.Revision < newestRevision {
-		return t, fmt.Errorf("%w: version, revision or start key is wrong", ErrContinueToken)
+	if t.Version != continueVersion {
+		return t, fmt.Errorf("%w: server does not recognize this encoded version %q", ErrContinueToken, t.Version)
+	}
+	if t.Start == "" || t.Revision == 0 || t.Revision < newestRevision {
+		return t, fmt.Errorf("%w: revision or start key is wrong", ErrContinueToken)
 	}
 	// The start key is appended to a prefix: it must not be a path that leads out of it.
 	if rooted := "/" + t.Start; path.Clean(rooted) != rooted {

@@ -13,7 +13,7 @@ var (
 	// ErrExists: an object of that name exists already.
 	ErrExists = errors.New("storage: object exists already")
 	// ErrContinueToken: the continue token was not made by this server, or not for this list.
-	ErrContinueToken = errors.New("storage: continue token is not valid")
+	ErrContinueToken = errors.New("invalid continue token: continue key is not valid")
 	// ErrInvalidName: a name or namespace that cannot be part of a key.
 	ErrInvalidName = errors.New("storage: name cannot be part of a key")
 )
@@ -73,10 +73,14 @@ func (e *OptionError) Error() string {
 // FieldError says that a field selector asks for a field that the resource does not offer (400).
 type FieldError struct {
 	Field string
+	Plain bool // the resource offers name and namespace alone
 }
 
 // Error is worded as Kubernetes words it.
 func (e *FieldError) Error() string {
+	if e.Plain {
+		return fmt.Sprintf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", e.Field)
+	}
 	return fmt.Sprintf("field label not supported: %s", e.Field)
 }
 

@@ -14,8 +14,11 @@ func (s *Store) CheckFields(selector fields.Selector) error {
 	}
 	known := s.codec.Fields(s.row.New())
 	for _, requirement := range selector.Requirements() {
+		if requirement.Field == "metadata.namespace" {
+			continue // of no use on resources without namespaces, but allowed
+		}
 		if _, ok := known[requirement.Field]; !ok {
-			return &FieldError{Field: requirement.Field}
+			return &FieldError{Field: requirement.Field, Plain: s.row.Fields == nil}
 		}
 	}
 	return nil
