@@ -38,9 +38,8 @@ func (m *Member) keepBehind(bytes int64) {
 	}
 	entries := max(m.raft.AppliedIndex(), first+1) - first
 	perEntry := max(uint64(bytes)/entries, 1)
-	rc := m.raft.ReloadableConfig()
-	rc.TrailingLogs = min(m.cfg.SnapshotEntries/2, max(uint64(m.cfg.LogBytes)/2/perEntry, 1))
-	if err := m.raft.ReloadConfig(rc); err != nil {
+	trailing := min(m.cfg.SnapshotEntries/2, max(uint64(m.cfg.LogBytes)/2/perEntry, 1))
+	if err := m.reloadRaft(func(rc *raft.ReloadableConfig) { rc.TrailingLogs = trailing }); err != nil {
 		m.cfg.Log.Warn("cannot set the number of trailing entries", "err", err)
 	}
 }

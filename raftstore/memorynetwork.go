@@ -2,8 +2,10 @@ package raftstore
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -15,6 +17,9 @@ type MemoryNetwork struct {
 	conns map[*memoryConn]struct{}
 	group map[string]int // which side of a partition an address is on; all on side 0 if there is none
 }
+
+// crashed is the side of addresses whose process has died, as far as the others can see.
+const crashed = -1
 
 // NewMemoryNetwork returns a network without members.
 func NewMemoryNetwork() *MemoryNetwork {
@@ -49,18 +54,42 @@ func (n *MemoryNetwork) Partition(groups ...[]string) {
 	}
 }
 
+// Crash is what the others see when the process at address dies: its connections end, and new ones are refused.
+func (n *MemoryNetwork) Crash(address string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.ports, address)
+	n.group[address] = crashed
+	for c := range n.conns {
+		if c.from == address || c.to == address {
+			c.cut()
+			delete(n.conns, c)
+		}
+	}
+}
+
 // Heal ends a partition.
 func (n *MemoryNetwork) Heal() { n.Partition() }
 
-var errUnreachable = errors.New("memory network: unreachable")
+var (
+	errUnreachable = errors.New("memory network: unreachable")
+	errNobody      = fmt.Errorf("memory network: nobody listens: %w", syscall.ECONNREFUSED)
+)
 
 // connect returns the caller's end of a new connection, and delivers the other end.
 func (n *MemoryNetwork) connect(from, to string, timeout time.Duration) (net.Conn, error) {
 	n.mu.Lock()
 	port, ok := n.ports[to]
-	if !ok || n.group[from] != n.group[to] {
+	var err error
+	switch {
+	case n.group[from] == crashed || ok && n.group[from] != n.group[to]:
+		err = errUnreachable
+	case !ok:
+		err = errNobody
+	}
+	if err != nil {
 		n.mu.Unlock()
-		return nil, errUnreachable
+		return nil, err
 	}
 	a, b := net.Pipe()
 	conn := &memoryConn{Conn: a, far: b, network: n, from: from, to: to}
@@ -73,6 +102,7 @@ func (n *MemoryNetwork) connect(from, to string, timeout time.Duration) (net.Con
 	case port.accept <- b:
 		return conn, nil
 	case <-port.closed:
+		return nil, errors.Join(errNobody, conn.Close())
 	case <-timer.C:
 	}
 	return nil, errors.Join(errUnreachable, conn.Close())

@@ -24,7 +24,9 @@ type mux struct {
 	admit   func(net.Conn) error // decides about a connection for raft
 	forward func(net.Conn)
 	stop    chan struct{}
-	group   sync.WaitGroup
+	// raftEnded gets a value (there is room for one) when a connection that brought raft's messages has ended.
+	raftEnded chan struct{}
+	group     sync.WaitGroup
 
 	mu    sync.Mutex // guards conns
 	conns map[*trackedConn]struct{}
@@ -33,7 +35,7 @@ type mux struct {
 // newMux accepts connections until close. Those that carry raft's messages it keeps if admit returns nil. It calls forward, in a goroutine of its own, for each
 // connection that carries requests.
 func newMux(n Network, admit func(net.Conn) error, forward func(net.Conn)) *mux {
-	m := &mux{network: n, raft: make(chan net.Conn), admit: admit, forward: forward, stop: make(chan struct{}), conns: map[*trackedConn]struct{}{}}
+	m := &mux{network: n, raft: make(chan net.Conn), admit: admit, forward: forward, stop: make(chan struct{}), raftEnded: make(chan struct{}, 1), conns: map[*trackedConn]struct{}{}}
 	m.group.Go(m.accept)
 	return m
 }
@@ -96,6 +98,20 @@ func (c *trackedConn) Close() error {
 	return c.Conn.Close()
 }
 
+// raftConn is a connection that brings raft's messages from another member.
+type raftConn struct {
+	net.Conn
+	ended chan<- struct{}
+}
+
+func (c *raftConn) Close() error {
+	select {
+	case c.ended <- struct{}{}:
+	default: // whoever looks has not looked yet
+	}
+	return c.Conn.Close()
+}
+
 // dispatch finds out what a connection carries and hands it over.
 func (m *mux) dispatch(conn net.Conn) {
 	var hello [1]byte
@@ -112,7 +128,7 @@ func (m *mux) dispatch(conn net.Conn) {
 			return
 		}
 		select {
-		case m.raft <- conn:
+		case m.raft <- &raftConn{conn, m.raftEnded}:
 		case <-m.stop:
 			_ = conn.Close()
 		}

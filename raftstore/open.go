@@ -116,7 +116,7 @@ func (m *Member) startRaft() error {
 func (m *Member) startGroup() {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.stopGroup = cancel
-	work := []func(context.Context){m.watchOver, m.watchMembership, m.introduce, m.tellAddress, m.watchSpace, m.compareHashes, m.keepHistory, m.boundLog}
+	work := []func(context.Context){m.watchOver, m.watchLeader, m.watchMembership, m.introduce, m.tellAddress, m.watchSpace, m.compareHashes, m.keepHistory, m.boundLog}
 	if len(m.cfg.Join) > 0 {
 		work = append(work, m.join)
 	}
