@@ -56,6 +56,9 @@ func (s *Server) bootstrap(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.bootstrapFlows(ctx); err != nil {
+		return err
+	}
 	return s.bootstrapKubernetesService(ctx)
 }
 

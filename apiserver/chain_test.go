@@ -40,27 +40,6 @@ func TestPanicIsOneRequestsAffair(t *testing.T) {
 	require.Equal(t, http.StatusOK, get("/fine").Code)
 }
 
-func TestInFlightLimit(t *testing.T) {
-	s := bare()
-	write := httptest.NewRequest("POST", "/", nil)
-	var leave []func()
-	for range maxWritesInFlight {
-		one, err := s.inFlight.enter(write)
-		require.NoError(t, err)
-		leave = append(leave, one)
-	}
-	_, err := s.inFlight.enter(write)
-	status := statusOf(err)
-	require.Equal(t, int32(http.StatusTooManyRequests), status.Code)
-	require.Equal(t, int32(1), status.Details.RetryAfterSeconds)
-	read, err := s.inFlight.enter(httptest.NewRequest("GET", "/", nil))
-	require.NoError(t, err, "reads have a limit of their own")
-	read()
-	leave[0]()
-	_, err = s.inFlight.enter(write)
-	require.NoError(t, err)
-}
-
 func TestWarnings(t *testing.T) {
 	list := &warnings{seen: map[string]bool{}}
 	ctx := withFacts(t.Context(), &requestFacts{warnings: list})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"kontiki/apiserver/flowcontrol"
 	"kontiki/apiserver/storage"
 	"kontiki/raftstore"
 	"kontiki/watch"
@@ -144,7 +145,12 @@ func translate(err error) *apierrors.StatusError {
 	var future *storage.FutureRevisionError
 	var option *storage.OptionError
 	var fieldError *storage.FieldError
+	var noSeat *flowcontrol.RejectedError
 	switch {
+	case errors.As(err, &noSeat):
+		return rejected(noSeat)
+	case errors.Is(err, raftstore.ErrNoSpace):
+		return noSpace(err)
 	case errors.As(err, &expiredList):
 		out := apierrors.NewResourceExpired(expiredList.Error())
 		out.ErrStatus.Continue = expiredList.Continue
@@ -165,6 +171,12 @@ func translate(err error) *apierrors.StatusError {
 		return apierrors.NewTimeoutError("the request was cancelled", 0)
 	}
 	return nil
+}
+
+// noSpace tells whoever looks after the cluster the way out.
+func noSpace(err error) *apierrors.StatusError {
+	return statusError(http.StatusInsufficientStorage, metav1.StatusReasonInternalError, err.Error()+
+		"; objects can be read and deleted: make room (kontiki store compact, kontiki store defrag, or a larger disk or quota), then kontiki store alarms clear NOSPACE MEMBER (kontiki store alarms names the member)")
 }
 
 // tooLargeRevision tells a client that it is ahead of this server, and when to ask again.

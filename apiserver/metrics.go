@@ -13,12 +13,13 @@ import (
 
 // metrics are the server's own; the names are Kubernetes', so that its dashboards work.
 type metrics struct {
-	registry *prometheus.Registry
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
-	inFlight *prometheus.GaugeVec
-	refused  *prometheus.CounterVec
-	watchers prometheus.Gauge
+	registry  *prometheus.Registry
+	requests  *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	inFlight  *prometheus.GaugeVec
+	refused   *prometheus.CounterVec
+	watchers  prometheus.Gauge
+	bodyBytes prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -32,7 +33,7 @@ func newMetrics() *metrics {
 			Buckets: []float64{.001, .002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"verb"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "apiserver_current_inflight_requests", Help: "Requests being served, long-running ones left out.",
+			Name: "apiserver_current_inflight_requests", Help: "Requests for resources being served, long-running ones left out.",
 		}, []string{"request_kind"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apiserver_dropped_requests_total", Help: "Requests refused with 429 because too many were in flight.",
@@ -40,8 +41,11 @@ func newMetrics() *metrics {
 		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "apiserver_longrunning_requests", Help: "Open watches and streams.",
 		}),
+		bodyBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kontiki_request_body_bytes", Help: "Bytes of the request bodies in memory.",
+		}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.refused, m.watchers,
+	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.refused, m.watchers, m.bodyBytes,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

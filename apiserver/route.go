@@ -36,7 +36,7 @@ func (s *Server) routes() http.Handler {
 	}
 
 	others := router.NewRoute().Subrouter()
-	others.Use(authorizePath)
+	others.Use(authorizePath, s.withSeat)
 	others.PathPrefix("/livez").Handler(s.healthHandler("livez"))
 	others.PathPrefix("/readyz").Handler(s.healthHandler("readyz"))
 	others.PathPrefix("/healthz").Handler(s.healthHandler("healthz"))

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,7 @@ type Server struct {
 	ownership *ownership
 	metrics   *metrics
 	inFlight  *inFlight
+	bodies    *bodies
 	nodes     *nodeproxy.Proxy // streams to node agents and pods
 	handler   http.Handler
 
@@ -110,7 +112,7 @@ func New(config Config) (*Server, error) {
 		metrics:   newMetrics(),
 		nodes:     nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),
 	}
-	s.inFlight = newInFlight(s.metrics)
+	s.inFlight, s.bodies = newInFlight(s.metrics), newBodies(s.metrics)
 	s.metrics.registry.MustRegister(config.Collectors...)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = chain(s.routes(), s.entry()...)
@@ -175,14 +177,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreamsPerConnection},
 	}
 	bootstrap, cancel := context.WithCancel(ctx)
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		s.keepBootstrapObjects(bootstrap)
-	}()
+	var background sync.WaitGroup
+	background.Go(func() { s.keepBootstrapObjects(bootstrap) })
+	background.Go(func() { s.followFlows(bootstrap) })
 	defer func() {
 		cancel()
-		<-finished
+		background.Wait()
 	}()
 
 	failed := make(chan error, 1)

@@ -58,6 +58,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, t *target) e
 	if err := stream.open(r); err != nil {
 		return err
 	}
+	leaveSeat(ctx)
 	for {
 		events, err := watcher.Next(ctx)
 		if err == nil {

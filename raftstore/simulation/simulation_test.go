@@ -21,7 +21,7 @@ import (
 
 var (
 	oneSeed   = flag.Uint64("sim.seed", 0, "run this seed alone, and say what happens")
-	seeds     = flag.Int("sim.seeds", 100, "how many seeds to run")
+	seeds     = flag.Int("sim.seeds", 1000, "how many seeds to run; with -short 10 at most")
 	firstSeed = flag.Uint64("sim.first", 1, "the first of the seeds")
 	verbose   = flag.Bool("sim.log", false, "show the members' log")
 )
@@ -56,6 +56,7 @@ type simulation struct {
 	record   record
 	leases   leases
 	watches  []*watcher
+	replayed *replayed              // by check
 	final    int64                  // newest revision at the end
 	turns    map[string]*sync.Mutex // by member: held by who ends and starts its processes
 	changing sync.Mutex             // held while a change of membership is under way
@@ -81,8 +82,23 @@ func (s *simulation) noteLeader() {
 // wallClock bounds the real time of a seed. Virtual time goes on for ever if something waits for ever.
 const wallClock = 2 * time.Minute
 
-// simulate runs one seed.
+// simulate runs one seed, and reports what is wrong.
 func simulate(t *testing.T, seed uint64) {
+	s, plan := lived(t, seed, func(*simulation) {})
+	s.check()
+	if problems := s.lessons.all(); len(problems) > 0 {
+		var lines []string
+		for _, f := range plan {
+			lines = append(lines, f.String())
+		}
+		t.Errorf("seed %d, %+v:\n%s\n\nfaults:\n%s\n\nrun it again: go test ./raftstore/simulation -run TestSimulation -sim.seed %d",
+			seed, s.cluster.tuning, strings.Join(problems, "\n"), strings.Join(lines, "\n"), seed)
+	}
+	t.Logf("seed %d: %s, %d operations, %d revisions, %v", seed, s.cluster.tuning.RaftLog, len(s.record.all()), s.final, s.counts)
+}
+
+// lived is a seed with its life behind it, changed before that by the caller, and what went wrong in it.
+func lived(t *testing.T, seed uint64, change func(*simulation)) (*simulation, []fault) {
 	dir, err := os.MkdirTemp(shm(), "kontiki-simulation")
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
@@ -94,19 +110,11 @@ func simulate(t *testing.T, seed uint64) {
 	s.during = s.dice.between(20*time.Second, 40*time.Second)
 	s.cluster = newCluster(seed, dir, tuning, &listener{simulation: s}, s.lessons)
 	plan := drawFaults(s.dice, s.cluster.names, s.during)
+	change(s)
 	overdue := time.AfterFunc(wallClock, func() { panic(fmt.Sprintf("seed %d does not end; members hang", seed)) })
+	defer overdue.Stop()
 	synctest.Test(t, func(t *testing.T) { s.run(plan) })
-	overdue.Stop()
-	s.check()
-	if problems := s.lessons.all(); len(problems) > 0 {
-		var lines []string
-		for _, f := range plan {
-			lines = append(lines, f.String())
-		}
-		t.Errorf("seed %d, %+v:\n%s\n\nfaults:\n%s\n\nrun it again: go test ./raftstore/simulation -run TestSimulation -sim.seed %d",
-			seed, tuning, strings.Join(problems, "\n"), strings.Join(lines, "\n"), seed)
-	}
-	t.Logf("seed %d: %d operations, %d revisions, %v", seed, len(s.record.all()), s.final, s.counts)
+	return s, plan
 }
 
 // shm is a file system in memory, where a sync costs nothing; "" if there is none.
@@ -243,6 +251,7 @@ func (s *simulation) compareHashes(up []*process) {
 func (s *simulation) check() {
 	operations := s.record.all()
 	x := replay(s.history, s.final, operations, s.lessons)
+	s.replayed = x
 	if int64(len(x.states)) <= s.final {
 		return // nothing to compare with
 	}

@@ -1,0 +1,179 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kontiki/apiserver/flowcontrol"
+	"kontiki/apiserver/storage"
+)
+
+// The flow schemas and priority levels of the cluster are objects like others. Every server follows them
+// and configures its own flow control with them.
+
+var (
+	flowSchemas    = flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")
+	priorityLevels = flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")
+)
+
+// bootstrapFlows writes the mandatory and the suggested objects. Mandatory ones are put right whenever they
+// differ, suggested ones as long as their annotation asks for it.
+func (s *Server) bootstrapFlows(ctx context.Context) error {
+	for _, l := range flowcontrol.DefaultLevels() {
+		err := s.ensure(ctx, "", l, func(present runtime.Object) {
+			if p := present.(*flowcontrolv1.PriorityLevelConfiguration); keptUp(p) {
+				l.Spec.DeepCopyInto(&p.Spec)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("priority level %s: %w", l.Name, err)
+		}
+	}
+	for _, f := range flowcontrol.DefaultSchemas() {
+		err := s.ensure(ctx, "", f, func(present runtime.Object) {
+			if p := present.(*flowcontrolv1.FlowSchema); keptUp(p) {
+				f.Spec.DeepCopyInto(&p.Spec)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("flow schema %s: %w", f.Name, err)
+		}
+	}
+	schemas, levels, _, err := s.listFlows(ctx)
+	if err != nil {
+		return err
+	}
+	return s.tellDangling(ctx, schemas, levels)
+}
+
+// keptUp says whether a default object is to be as this release has it.
+func keptUp(obj metav1.Object) bool {
+	return flowcontrol.Mandatory(obj.GetName()) || obj.GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey] == "true"
+}
+
+// followFlows configures flow control with the objects of the cluster, whenever they change, until ctx ends.
+func (s *Server) followFlows(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := s.configureFlows(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("flow control goes on with what it has", "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(flowsRetry):
+			}
+		}
+	}
+}
+
+const flowsRetry = time.Second
+
+// configureFlows reads the objects, takes them into use, and waits until one of them changes.
+func (s *Server) configureFlows(ctx context.Context) error {
+	schemas, levels, revision, err := s.listFlows(ctx)
+	if err != nil {
+		return err
+	}
+	s.inFlight.flows.Configure(schemas, levels)
+	if s.booted.Load() { // before, bootstrapFlows does it
+		if err := s.tellDangling(ctx, schemas, levels); err != nil {
+			s.log.Warn("status of a flow schema could not be written", "err", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := make(chan error, 2)
+	go func() { changed <- waitForChange(ctx, s.storeOf(s.table.Lookup(flowSchemas)), revision) }()
+	go func() { changed <- waitForChange(ctx, s.storeOf(s.table.Lookup(priorityLevels)), revision) }()
+	err = <-changed
+	cancel()
+	<-changed
+	return err
+}
+
+// listFlows returns all objects, and a revision from which on a watch misses no change of them.
+func (s *Server) listFlows(ctx context.Context) ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConfiguration, int64, error) {
+	schemas, revision, err := listAll[*flowcontrolv1.FlowSchema](ctx, s.storeOf(s.table.Lookup(flowSchemas)))
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	levels, _, err := listAll[*flowcontrolv1.PriorityLevelConfiguration](ctx, s.storeOf(s.table.Lookup(priorityLevels)))
+	return schemas, levels, revision, err
+}
+
+func listAll[T runtime.Object](ctx context.Context, store *storage.Store) (objects []T, revision int64, err error) {
+	list, err := store.List(ctx, storage.ListOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, item := range list.Items {
+		objects = append(objects, item.Object().(T))
+	}
+	return objects, list.Revision, nil
+}
+
+// waitForChange returns nil when an object of the store changes after revision.
+func waitForChange(ctx context.Context, store *storage.Store, revision int64) error {
+	none := false
+	watcher, err := store.Watch(ctx, storage.WatchOptions{ResourceVersion: revisionString(revision), SendInitialEvents: &none})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	_, err = watcher.Next(ctx)
+	return err
+}
+
+// tellDangling says in the status of each schema whether its priority level exists.
+func (s *Server) tellDangling(ctx context.Context, schemas []*flowcontrolv1.FlowSchema, levels []*flowcontrolv1.PriorityLevelConfiguration) error {
+	known := map[string]bool{}
+	for _, l := range levels {
+		known[l.Name] = true
+	}
+	for _, f := range schemas {
+		want := flowcontrolv1.FlowSchemaCondition{Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionTrue, Reason: "NotFound",
+			Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q but there is no such object", f.Spec.PriorityLevelConfiguration.Name)}
+		if known[f.Spec.PriorityLevelConfiguration.Name] {
+			want.Status, want.Reason = flowcontrolv1.ConditionFalse, "Found"
+			want.Message = fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists", f.Spec.PriorityLevelConfiguration.Name)
+		}
+		if c := danglingOf(f); c != nil && c.Status == want.Status && c.Message == want.Message {
+			continue
+		}
+		if err := s.setDangling(ctx, f, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func danglingOf(f *flowcontrolv1.FlowSchema) *flowcontrolv1.FlowSchemaCondition {
+	for i := range f.Status.Conditions {
+		if f.Status.Conditions[i].Type == flowcontrolv1.FlowSchemaConditionDangling {
+			return &f.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func (s *Server) setDangling(ctx context.Context, f *flowcontrolv1.FlowSchema, want flowcontrolv1.FlowSchemaCondition) error {
+	t, err := s.targetOf(f, "")
+	if err != nil {
+		return err
+	}
+	t.sub = t.resource.Subresource("status")
+	want.LastTransitionTime = metav1.Now()
+	_, err = s.change(ctx, t, change{options: writeOptions{manager: bootstrapManager}, next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
+		next := live.DeepCopyObject().(*flowcontrolv1.FlowSchema)
+		if c := danglingOf(next); c != nil {
+			*c = want
+		} else {
+			next.Status.Conditions = append(next.Status.Conditions, want)
+		}
+		return s.track(t, live, next, bootstrapManager)
+	}})
+	return err
+}
