@@ -22,7 +22,7 @@ type Peer struct {
 // Config says what a Member is.
 type Config struct {
 	// Dir holds everything that the member keeps: raft.db (term and vote), log/ (the raft log), mvcc.db
-	// (the store) and snapshots/. It is created if need be.
+	// (the store), snapshots/ and history.json (how old history is). It is created if need be.
 	Dir string
 	// NodeID is the member's name in the cluster. It must never change for a Dir.
 	NodeID string

@@ -14,10 +14,10 @@ import (
 // retention compacts history by age: the leader proposes, now and then, to compact at the revision that
 // was the newest Config.HistoryRetention ago.
 //
-// The replicated state does not know when a revision was made. Every member keeps marks of its own in
-// memory (this revision was my newest at this time), so that whoever leads next can go on. A follower that
-// lags marks too low a revision, and a restarted member begins to count anew: history is then kept longer,
-// never shorter. Whatever fails is tried again at the next mark, with what is due then (KV-18).
+// The replicated state does not know when a revision was made. Every member keeps marks of its own (this
+// revision was my newest so long ago), so that whoever leads next can go on; marks.go keeps them across restarts.
+// A follower that lags marks too low a revision, and time in which a member does not run does not count: history is then
+// kept longer, never shorter. Whatever fails is tried again at the next mark, with what is due then (KV-18).
 type retention struct {
 	keep  time.Duration
 	marks []mark // oldest first, revisions ascending; about marksPerRetention of them
@@ -94,12 +94,23 @@ func (m *Member) keepHistory(ctx context.Context) {
 	if r.keep <= 0 {
 		return // all history is kept
 	}
+	if err := r.load(m.cfg.Dir, m.lessor.clock.now(), m.store.Revision()); err != nil {
+		m.cfg.Log.Warn("how old history is cannot be read, its age is counted anew", "err", err)
+	}
 	r.note(m.lessor.clock.now(), m.store.Revision())
+	defer m.saveMarks()
 	for pause(ctx, r.interval()) {
 		r.note(m.lessor.clock.now(), m.store.Revision())
 		if due := r.due(m.lessor.clock.now()); due > 0 && m.raft.State() == raft.Leader {
 			m.compactHistory(ctx, due)
 		}
+		m.saveMarks()
+	}
+}
+
+func (m *Member) saveMarks() {
+	if err := m.retention.save(m.cfg.Dir, m.lessor.clock.now()); err != nil {
+		m.cfg.Log.Warn("how old history is cannot be written down", "err", err)
 	}
 }
 

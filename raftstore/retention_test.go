@@ -2,6 +2,8 @@ package raftstore
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,5 +95,56 @@ func TestHistoryIsKeptForAWhile_KV18(t *testing.T) {
 		write(90 * time.Second)
 		check(10 * time.Second)
 		c.same()
+	})
+}
+
+// TestMarksOutliveRestarts_KV18: a member that is restarted more often than its retention is long compacts all the same, and
+// what it has kept is of the right age.
+func TestMarksOutliveRestarts_KV18(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		at := map[int64]time.Time{}
+		compacted := int64(0)
+		for range 6 {
+			m := openMember(t, Config{Dir: dir, NodeID: "a", Bootstrap: true, HistoryRetention: time.Minute})
+			require.NoError(t, m.WaitReady(t.Context()))
+			for range 25 { // seconds; a restart loses none
+				res, err := m.Txn(t.Context(), putTxn("k", "v"))
+				require.NoError(t, err)
+				at[res.Revision] = time.Now()
+				time.Sleep(time.Second)
+			}
+			st, err := m.Status()
+			require.NoError(t, err)
+			if compacted = st.Store.Compacted; compacted > 1 {
+				require.GreaterOrEqual(t, time.Since(at[compacted]), time.Minute)
+				require.Less(t, time.Since(at[compacted+1]), time.Minute+10*time.Second)
+			}
+			require.NoError(t, m.Close())
+		}
+		require.Greater(t, compacted, int64(50))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, marksFile), []byte("[{\"revision\":"), 0o600))
+		m := openMember(t, Config{Dir: dir, NodeID: "a", Bootstrap: true, HistoryRetention: time.Minute})
+		require.NoError(t, m.WaitReady(t.Context()), "damaged marks are as good as none")
+		require.NoError(t, m.Close())
+	})
+}
+
+func FuzzDecodeMarks(f *testing.F) {
+	for _, seed := range []string{`[]`, `[{"revision":2,"ageMillis":5000},{"revision":3,"ageMillis":0}]`, `[{"revision":-2}]`, `{`, `null`} {
+		f.Add([]byte(seed))
+	}
+	now := time.Now()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		marks, err := decodeMarks(b, now, 100)
+		if err != nil {
+			require.ErrorIs(t, err, ErrFormat)
+			return
+		}
+		for i, m := range marks {
+			require.False(t, m.at.After(now))
+			require.LessOrEqual(t, m.revision, int64(100))
+			require.True(t, i == 0 || marks[i-1].revision < m.revision && !m.at.Before(marks[i-1].at))
+		}
 	})
 }
