@@ -10,16 +10,22 @@ import (
 // From the store's results to etcd's answers.
 
 func keyValue(kv mvcc.KeyValue) *mvccpb.KeyValue {
-	return &mvccpb.KeyValue{
-		Key: kv.Key, Value: kv.Value, Lease: kv.Lease,
-		CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision, Version: kv.Version,
-	}
+	p := &mvccpb.KeyValue{}
+	setKeyValue(p, &kv)
+	return p
 }
 
+func setKeyValue(p *mvccpb.KeyValue, kv *mvcc.KeyValue) {
+	p.Key, p.Value, p.Lease = kv.Key, kv.Value, kv.Lease
+	p.CreateRevision, p.ModRevision, p.Version = kv.CreateRevision, kv.ModRevision, kv.Version
+}
+
+// keyValues takes two pieces of memory, however many keys there are.
 func keyValues(kvs []mvcc.KeyValue) []*mvccpb.KeyValue {
-	list := make([]*mvccpb.KeyValue, len(kvs))
-	for i, kv := range kvs {
-		list[i] = keyValue(kv)
+	list, all := make([]*mvccpb.KeyValue, len(kvs)), make([]mvccpb.KeyValue, len(kvs))
+	for i := range kvs {
+		list[i] = &all[i]
+		setKeyValue(list[i], &kvs[i])
 	}
 	return list
 }

@@ -72,6 +72,7 @@ func New(member Member, config Config) *Server {
 	s := &Server{config: config.withDefaults(), member: member, health: health.NewServer()}
 	s.header = newHeader(member, s.config.ClusterName)
 	options := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
 		// A goroutine that serves one call after the other keeps the stack that it has grown.
 		grpc.NumStreamWorkers(streamWorkers),
 		// A connection without anything to write has no buffer for it.
