@@ -34,7 +34,7 @@ var (
 	ErrOtherCluster = errors.New("raftstore: the directory holds a member of another cluster")
 	// ErrNoSpace: the alarm NOSPACE is on, so nothing is added to the store. Deletes and compaction go on; when
 	// they have made room, ClearAlarm ends it.
-	ErrNoSpace = errors.New("raftstore: database space exceeded")
+	ErrNoSpace = errors.New("raftstore: database space exceeded (delete or compact, or free the disk, then: kontiki store alarms clear)")
 )
 
 // What can be wrong with snapshots and recovery. Nothing was changed.
