@@ -1,7 +1,9 @@
 package raftstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"kontiki/mvcc"
@@ -15,7 +17,10 @@ func (l *lessor) renew(ctx context.Context, id int64) (LeaseStatus, error) {
 	if err != nil {
 		return LeaseStatus{}, err
 	}
-	notes, err := l.touch(ctx, id)
+	notes, err := l.touch(ctx, term, id)
+	if errors.Is(err, mvcc.ErrLeaseNotFound) { // who has led until somebody else made the lease would say so, too
+		err = cmp.Or(l.stillLeads(ctx, term), err)
+	}
 	if err != nil {
 		return LeaseStatus{}, err
 	}
@@ -28,11 +33,11 @@ func (l *lessor) renew(ctx context.Context, id int64) (LeaseStatus, error) {
 	if err := l.stillLeads(ctx, term); err != nil {
 		return LeaseStatus{}, err
 	}
-	return l.status(id)
+	return l.status(term, id)
 }
 
 // touch moves a lease's deadline. It returns how many checkpoints the log has, or will have, from before.
-func (l *lessor) touch(ctx context.Context, id int64) (notes int, err error) {
+func (l *lessor) touch(ctx context.Context, term uint64, id int64) (notes int, err error) {
 	if err := l.order.take(ctx); err != nil {
 		return 0, err
 	}
@@ -40,6 +45,9 @@ func (l *lessor) touch(ctx context.Context, id int64) (notes int, err error) {
 	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.term != term {
+		return 0, ErrNotLeader
+	}
 	t := l.timers[id]
 	if t == nil || t.expired(now) {
 		return 0, mvcc.ErrLeaseNotFound
@@ -66,13 +74,17 @@ func (l *lessor) timeToLive(ctx context.Context, id int64) (LeaseStatus, error) 
 	if err := l.stillLeads(ctx, term); err != nil {
 		return LeaseStatus{}, err
 	}
-	return l.status(id)
+	return l.status(term, id)
 }
 
-func (l *lessor) status(id int64) (LeaseStatus, error) {
+// status is what the timers of a term say.
+func (l *lessor) status(term uint64, id int64) (LeaseStatus, error) {
 	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.term != term {
+		return LeaseStatus{}, ErrNotLeader
+	}
 	t := l.timers[id]
 	if t == nil {
 		return LeaseStatus{}, mvcc.ErrLeaseNotFound

@@ -281,6 +281,27 @@ func TestRenewalsKeepToTheirTime(t *testing.T) {
 	})
 }
 
+// TestLeaseUnknownToOldLeader: a leader that does not know yet that it has been replaced does not say that a lease
+// of its successor's is gone.
+func TestLeaseUnknownToOldLeader(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, dir, nil)
+		defer c.close()
+		old := c.leader(names...)
+		_, err := old.lessor.lead(t.Context())
+		require.NoError(t, err)
+		c.network.Partition([]string{old.cfg.NodeID})
+		_, err = old.lessor.renew(t.Context(), 99)
+		require.ErrorIs(t, err, ErrNotLeader)
+		require.NotErrorIs(t, err, mvcc.ErrLeaseNotFound)
+		c.network.Heal()
+		c.ready()
+		_, err = old.RenewLease(t.Context(), 99)
+		require.ErrorIs(t, err, mvcc.ErrLeaseNotFound)
+	})
+}
+
 // TestRenewalAfterCheckpoint: what is written down before a renewal comes into the log before it, so the next
 // leader finds the whole TTL.
 func TestRenewalAfterCheckpoint(t *testing.T) {
