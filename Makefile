@@ -88,6 +88,19 @@ simulate: ## run 1,000 seeds of the cluster simulation
 soak: ## run many more seeds of the cluster simulation (SOAK, SOAK_FIRST)
 	$(STATIC) test -count=1 -vet=off -timeout 24h ./raftstore/simulation -sim.seeds $(SOAK) -sim.first $(SOAK_FIRST)
 
+# Where Kubernetes' own test programs are described, and where their builds lie.
+CONFORMANCE     ?= ../shared/conformance
+CONFORMANCE_OUT ?= $(HOME)/.cache/kontiki-conformance
+
+.PHONY: conformance
+conformance: bin/kontiki ## run Kubernetes' conformance tests of CLASS (default A) against kontiki dev
+	@CONFORMANCE="$(CONFORMANCE)" OUT="$(CONFORMANCE_OUT)" sh .ci/conformance.sh
+
+.PHONY: diff-upstream
+diff-upstream: ## send one corpus of requests to Kontiki and to a kube-apiserver, print what differs
+	@test -x "$(CONFORMANCE_OUT)/kube-apiserver" || { echo "$(CONFORMANCE_OUT)/kube-apiserver is missing: $(CONFORMANCE)/build kube-apiserver makes it" >&2; exit 2; }
+	KONTIKI_UPSTREAM="$(CONFORMANCE_OUT)/kube-apiserver" $(STATIC) test -count=1 -v -timeout 20m -run TestAgainstUpstream ./internal/differential
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
 	@sh .ci/fuzz.sh $(FUZZTIME)
