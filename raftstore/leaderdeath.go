@@ -19,6 +19,8 @@ import (
 const (
 	// shortHeartbeatTimeout is the least that raft allows: a leader must have noticed by itself by then that it is alone.
 	shortHeartbeatTimeout = leaderLeaseTimeout
+	// probeInterval is how often a follower tries to reach a leader of whom it may have lost sight.
+	probeInterval = 20 * time.Millisecond
 	// turnToCampaign keeps the followers, who all see the leader die at the same moment, from splitting the vote.
 	turnToCampaign = 100 * time.Millisecond
 )
@@ -32,10 +34,22 @@ func (m *Member) watchLeader(ctx context.Context) {
 			return
 		}
 		address, leader := m.raft.LeaderWithID()
-		if leader != "" && leader != m.raftID() && m.refuses(string(address)) {
+		if leader != "" && leader != m.raftID() && m.died(ctx, string(address)) {
 			m.campaignAfter(ctx, leader)
 		}
 	}
+}
+
+// died says whether the leader's address refuses connections. A process that is being killed may lose its connections a
+// moment before its listener, so it asks again, unless the leader is heard of meanwhile.
+func (m *Member) died(ctx context.Context, address string) bool {
+	began := time.Now()
+	for !m.refuses(address) {
+		if m.raft.LastContact().After(began) || time.Since(began) > shortHeartbeatTimeout || !pause(ctx, probeInterval) {
+			return false
+		}
+	}
+	return true
 }
 
 // refuses says whether the host at address answers that nobody listens there.
