@@ -110,7 +110,7 @@ lint: bin/staticcheck ## gofmt, go vet, staticcheck
 	@sh .ci/lint.sh
 
 .PHONY: bench
-bench: build nft ## measure the store, the API server and a node, and print the figures
+bench: build nft ## compare the store with etcd, measure the API server and a node, and print the figures
 	$(STATIC) run ./internal/bench
 
 .PHONY: e2e
