@@ -39,7 +39,8 @@ func (s *Store) Stats() (Stats, error) {
 	err := s.file.db.View(func(tx *bbolt.Tx) error {
 		st.Durable = readMeta(tx).applied
 		st.FileBytes = tx.Size()
-		free := int64(s.file.db.Stats().FreePageN) * int64(tx.DB().Info().PageSize)
+		pages := s.file.db.Stats() // those pending are free as soon as older readers have gone and somebody writes
+		free := int64(pages.FreePageN+pages.PendingPageN) * int64(tx.DB().Info().PageSize)
 		st.InUseBytes = st.FileBytes - free
 		return nil
 	})
