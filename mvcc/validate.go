@@ -14,9 +14,25 @@ const (
 // of a key that is deleted. Deleting a key twice is fine, there is only one change. The two branches
 // of a nested transaction exclude each other, so they may touch the same keys.
 func (r *TxnRequest) Validate() error {
+	if lone(r.Then) && lone(r.Else) { // most transactions: nothing to gather, as nothing can be in conflict
+		if err := r.checkCompares(); err != nil {
+			return err
+		}
+		for _, ops := range [][]Op{r.Then, r.Else} {
+			for _, op := range ops {
+				if err := op.check(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
 	_, err := r.changes(1)
 	return err
 }
+
+// lone says that a list has one operation at most, and that no transaction.
+func lone(ops []Op) bool { return len(ops) == 0 || len(ops) == 1 && ops[0].Txn == nil }
 
 // changes is the keys that some operations may change.
 type changes struct {
@@ -25,16 +41,11 @@ type changes struct {
 }
 
 func (r *TxnRequest) changes(depth int) (changes, error) {
-	if depth > MaxTxnDepth || len(r.Compare) > MaxTxnOps || len(r.Then) > MaxTxnOps || len(r.Else) > MaxTxnOps {
+	if depth > MaxTxnDepth || len(r.Then) > MaxTxnOps || len(r.Else) > MaxTxnOps {
 		return changes{}, ErrTooManyOps
 	}
-	for _, c := range r.Compare {
-		if len(c.Key) == 0 {
-			return changes{}, ErrEmptyKey
-		}
-		if c.Target > CompareValue || c.Result > NotEqual {
-			return changes{}, ErrInvalidOp
-		}
+	if err := r.checkCompares(); err != nil {
+		return changes{}, err
 	}
 	then, err := changesOf(r.Then, depth)
 	if err != nil {
@@ -43,6 +54,21 @@ func (r *TxnRequest) changes(depth int) (changes, error) {
 	other, err := changesOf(r.Else, depth)
 	then.add(other)
 	return then, err
+}
+
+func (r *TxnRequest) checkCompares() error {
+	if len(r.Compare) > MaxTxnOps {
+		return ErrTooManyOps
+	}
+	for _, c := range r.Compare {
+		if len(c.Key) == 0 {
+			return ErrEmptyKey
+		}
+		if c.Target > CompareValue || c.Result > NotEqual {
+			return ErrInvalidOp
+		}
+	}
+	return nil
 }
 
 // changesOf gathers what a list of operations changes, and refuses it if two of them conflict.
@@ -62,19 +88,33 @@ func changesOf(ops []Op, depth int) (changes, error) {
 }
 
 func (op Op) changes(depth int) (changes, error) {
-	if !op.hasOneKind() {
-		return changes{}, ErrInvalidOp
+	if err := op.check(); err != nil {
+		return changes{}, err
 	}
 	switch {
 	case op.Put != nil:
-		return changes{puts: map[string]struct{}{string(op.Put.Key): {}}}, op.Put.validate()
+		return changes{puts: map[string]struct{}{string(op.Put.Key): {}}}, nil
 	case op.Delete != nil:
-		return changes{deletes: []keyRange{{op.Delete.Key, op.Delete.End}}}, needKey(op.Delete.Key)
-	case op.Range != nil:
-		return changes{}, op.Range.validate()
-	default:
+		return changes{deletes: []keyRange{{op.Delete.Key, op.Delete.End}}}, nil
+	case op.Txn != nil:
 		return op.Txn.changes(depth + 1)
 	}
+	return changes{}, nil
+}
+
+// check looks at an operation by itself; what is in a transaction it leaves to changes.
+func (op Op) check() error {
+	switch {
+	case !op.hasOneKind():
+		return ErrInvalidOp
+	case op.Put != nil:
+		return op.Put.validate()
+	case op.Delete != nil:
+		return needKey(op.Delete.Key)
+	case op.Range != nil:
+		return op.Range.validate()
+	}
+	return nil
 }
 
 func (op Op) hasOneKind() bool {
