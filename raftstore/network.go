@@ -43,6 +43,7 @@ func NewNetwork(l net.Listener, advertise string, server, client *tls.Config) Ne
 	if advertise == "" {
 		advertise = l.Addr().String()
 	}
+	l = promptListener{l}
 	if server != nil {
 		l = tls.NewListener(l, server)
 	}
@@ -52,7 +53,7 @@ func NewNetwork(l net.Listener, advertise string, server, client *tls.Config) Ne
 func (n *tcpNetwork) Address() string { return n.advertise }
 
 func (n *tcpNetwork) Dial(address string, timeout time.Duration) (net.Conn, error) {
-	d := &net.Dialer{Timeout: timeout}
+	d := &net.Dialer{Timeout: timeout, KeepAliveConfig: probing, ControlContext: boundRetransmission}
 	if n.client == nil {
 		return d.Dial("tcp", address)
 	}
