@@ -85,7 +85,8 @@ simulate: ## run 1,000 seeds of the cluster simulation
 	$(STATIC) test -count=1 -vet=off -timeout 40m ./raftstore/simulation -sim.seeds 1000
 
 .PHONY: soak
-soak: ## run many more seeds of the cluster simulation (SOAK, SOAK_FIRST)
+soak: ## kill, stop and partition real members for 10 minutes; then many seeds of the cluster simulation (SOAK, SOAK_FIRST)
+	$(STATIC) test -count=1 -vet=off -timeout 30m -v ./raftstore/faults -faults.duration 10m
 	$(STATIC) test -count=1 -vet=off -timeout 24h ./raftstore/simulation -sim.seeds $(SOAK) -sim.first $(SOAK_FIRST)
 
 # Where Kubernetes' own test programs are described, and where their builds lie.

@@ -18,7 +18,7 @@
 //
 // # To run it
 //
-// Root is needed, for the namespaces; nothing of the host's network is touched. `go test` takes 20 seconds of faults.
+// Root is needed, for the namespaces; nothing of the host's network is touched. `go test` takes 20 seconds of faults, and one longer partition.
 // -faults.duration says how long instead, -faults.seed repeats the faults (not their effect: processes have no seed).
 // `make soak` includes ten minutes. A failing test prints the end of each member's log.
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -41,7 +40,7 @@ func TestFaults(t *testing.T) {
 	h := &history{}
 	watchers := watch(t, c)
 	stopWriters := startWriters(t, c, h)
-	n := &nemesis{cluster: c, t: t, history: h, dice: rand.New(rand.NewPCG(*seed, 0)), count: map[string]int{}, recovery: map[string][]time.Duration{}}
+	n := newNemesis(t, c, h)
 	ctx, cancel := context.WithTimeout(t.Context(), *duration)
 	defer cancel()
 	began := time.Now()
@@ -55,6 +54,23 @@ func TestFaults(t *testing.T) {
 	require.Empty(t, check(h, events))
 	require.NotEmpty(t, h.writes)
 	require.NotEmpty(t, n.count)
+}
+
+// TestLongPartition: a partition of a follower is over long before the kernel would send again on the connections
+// that it had, having doubled its patience each time; the members have to open others.
+func TestLongPartition(t *testing.T) {
+	requireNamespaces(t)
+	c := newCluster(t)
+	c.waitReady(t)
+	h := &history{}
+	startWriters(t, c, h)
+	n := newNemesis(t, c, h)
+	require.NoError(t, n.awaitRecovery("the start"))
+	follower := (n.leader(t.Context()) + 1) % len(c.members)
+	const kind = "partition of a follower"
+	require.NoError(t, partition(true, true)(n, follower, 14*time.Second)) // it sends again after 12.6 and 25.4 s
+	require.NoError(t, n.awaitRecovery(kind))
+	t.Logf("all members serve again after %s", spread(n.recovery[kind]))
 }
 
 func requireNamespaces(t *testing.T) {

@@ -21,6 +21,10 @@ type nemesis struct {
 	recovery map[string][]time.Duration // from the end of a fault until every member acknowledges writes
 }
 
+func newNemesis(t *testing.T, c *cluster, h *history) *nemesis {
+	return &nemesis{cluster: c, t: t, history: h, dice: rand.New(rand.NewPCG(*seed, 0)), count: map[string]int{}, recovery: map[string][]time.Duration{}}
+}
+
 // recoveryLimit is how long members may take to serve again when a fault is over. It only tells a hang from slowness.
 const recoveryLimit = 30 * time.Second
 
