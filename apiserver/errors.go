@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,7 +81,7 @@ func errUnsupportedPatch() error {
 }
 
 // errInvalidJSONPatch is the answer to a patch that is not JSON.
-func errInvalidJSONPatch() error { return badRequest("%v", jsonpatch.ErrBadJSONPatch) }
+func errInvalidJSONPatch() error { return badRequest("invalid JSON patch") }
 
 func errUnsupportedMediaType(supported []string) error {
 	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
@@ -152,11 +150,11 @@ func translate(err error) *apierrors.StatusError {
 	case errors.Is(err, raftstore.ErrNoSpace):
 		return noSpace(err)
 	case errors.As(err, &expiredList):
-		out := apierrors.NewResourceExpired(expiredList.Error())
+		out := goneRevision(expiredList.Error(), &expiredList.ExpiredError)
 		out.ErrStatus.Continue = expiredList.Continue
 		return out
 	case errors.As(err, &expired):
-		return apierrors.NewResourceExpired(expired.Error())
+		return goneRevision(expired.Error(), expired)
 	case errors.As(err, &future):
 		return tooLargeRevision(future)
 	case errors.As(err, &option), errors.As(err, &fieldError), errors.Is(err, storage.ErrContinueToken), errors.Is(err, storage.ErrInvalidName):
@@ -171,6 +169,19 @@ func translate(err error) *apierrors.StatusError {
 		return apierrors.NewTimeoutError("the request was cancelled", 0)
 	}
 	return nil
+}
+
+// goneRevision is a 410 whose causes say, for programs, which revisions there are and why there are no others.
+func goneRevision(message string, err *watch.ExpiredError) *apierrors.StatusError {
+	out := apierrors.NewResourceExpired(message)
+	causes := []metav1.StatusCause{{Type: "RequestedRevision", Message: revisionString(err.Requested)}}
+	if err.Compacted > 0 {
+		causes = append(causes, metav1.StatusCause{Type: "CompactedRevision", Message: revisionString(err.Compacted)})
+	}
+	out.ErrStatus.Details = &metav1.StatusDetails{Causes: append(causes,
+		metav1.StatusCause{Type: "CurrentRevision", Message: revisionString(err.Current)},
+		metav1.StatusCause{Type: "HistoryRetention", Message: err.Retention})}
+	return out
 }
 
 // noSpace tells whoever looks after the cluster the way out.

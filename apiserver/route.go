@@ -14,7 +14,7 @@ import (
 // A namespace's own subresources come before the rest: "/namespaces/a/status" is the status of a
 // namespace, not a resource called status in it.
 var objectPaths = []string{
-	"/{resource:namespaces}/{name}/{subresource:status|finalize}",
+	"/{resource:namespaces}/{name}/{subresource:status|finalize|history}",
 	"/namespaces/{namespace}/{resource}/{name}",
 	"/namespaces/{namespace}/{resource}",
 	"/namespaces/{namespace}/{resource}/{name}/{subresource}",

@@ -42,6 +42,9 @@ type Config struct {
 	AnswerTime time.Duration
 	// StopGrace is how long a stop waits for requests that are being served; 0 means 10 s.
 	StopGrace time.Duration
+	// HistoryRetention is how long the store keeps history; 0 means for ever. It is what clients are told, not
+	// what makes the store forget.
+	HistoryRetention time.Duration
 	// Storage configures the watch caches.
 	Storage storage.Config
 	// Collectors are shown on /metrics beside the server's own.
@@ -55,6 +58,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Storage.Log == nil {
 		c.Storage.Log = c.Log
+	}
+	if c.Storage.Watch.Retention == "" {
+		c.Storage.Watch.Retention = c.retention()
 	}
 	if c.AdvertisePort == 0 {
 		c.AdvertisePort = 6443
@@ -72,6 +78,14 @@ func (c Config) withDefaults() Config {
 		c.StopGrace = 10 * time.Second
 	}
 	return c
+}
+
+// retention is the rule by which the store forgets, in words.
+func (c Config) retention() string {
+	if c.HistoryRetention == 0 {
+		return "history is kept until somebody compacts the store (--history-retention 0)"
+	}
+	return "history is kept for " + c.HistoryRetention.String() + " (--history-retention), unless somebody compacts the store before"
 }
 
 // Server is one API server. Its handlers may be used from the moment New returns; Serve also keeps

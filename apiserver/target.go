@@ -107,7 +107,11 @@ func (s *Server) resolve(r *http.Request) (*target, error) {
 		return nil, errNotFoundPath()
 	}
 	if name := vars["subresource"]; name != "" {
-		if t.sub = t.resource.Subresource(name); t.sub == nil {
+		t.sub = t.resource.Subresource(name)
+		if t.sub == nil && name == historySubresource.Name && t.resource.Answers == nil {
+			t.sub = historySubresource
+		}
+		if t.sub == nil {
 			return nil, errNotFoundPath()
 		}
 	}
@@ -182,6 +186,8 @@ func (s *Server) handlerOf(t *target) verbHandler {
 	}
 	if t.sub != nil {
 		switch {
+		case t.sub == historySubresource:
+			return s.serveHistory
 		case t.sub.Connect:
 			return s.connect
 		case t.sub.Project != nil:

@@ -9,6 +9,9 @@ import (
 type Config struct {
 	Log *slog.Logger // nil discards
 
+	// Retention says in words how long the source keeps history; it is part of every *ExpiredError.
+	Retention string
+
 	// BookmarkPeriod is how often a watcher that asked for bookmarks gets one; 0 means a minute, as
 	// in Kubernetes.
 	BookmarkPeriod time.Duration

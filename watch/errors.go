@@ -14,13 +14,22 @@ var ErrExpired = errors.New("watch: revision is no longer available")
 // ExpiredError says that changes or states of a revision were asked for that the store has compacted.
 // The API answers it with 410 Expired; the client then lists anew.
 type ExpiredError struct {
-	Requested int64 // the revision that was asked for
-	Compacted int64 // everything below it is gone; 0 if not known
+	Requested int64  // the revision that was asked for
+	Compacted int64  // what was superseded before it is gone; 0 if not known
+	Current   int64  // the newest revision that the feed has seen
+	Retention string // Config.Retention
 }
 
-// Error names both revisions.
+// Error names the revisions, the first two as kube-apiserver does, and the rule.
 func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("too old resource version: %d (%d)", e.Requested, e.Compacted)
+	text := fmt.Sprintf("too old resource version: %d (%d)", e.Requested, e.Compacted)
+	if e.Current > 0 {
+		text += fmt.Sprintf(", the newest is %d", e.Current)
+	}
+	if e.Retention != "" {
+		text += "; " + e.Retention
+	}
+	return text
 }
 
 // Is makes errors.Is(err, ErrExpired) true.

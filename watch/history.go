@@ -70,7 +70,7 @@ func (w *Watcher) rejoin(ctx context.Context) bool {
 // replay turns a batch of the store's history into events.
 func (w *Watcher) replay(batch mvcc.WatchBatch) ([]Event, error) {
 	if batch.Err != nil {
-		return nil, expired(batch.Err, w.revision, batch.CompactRevision)
+		return nil, w.cache.feed.expired(batch.Err, w.revision, batch.CompactRevision)
 	}
 	var changes []*change
 	for _, event := range batch.Events {
@@ -97,17 +97,21 @@ func (w *Watcher) oldChange(event mvcc.Event) (*change, error) {
 	}
 	created := event.Type == mvcc.PutEvent && event.KV.CreateRevision == event.KV.ModRevision
 	if c.previous == nil && !created {
-		return nil, &ExpiredError{Requested: w.revision}
+		return nil, w.cache.feed.gone(w.revision, 0)
 	}
 	return c, nil
 }
 
 // expired words the store's ErrCompacted as ours, and passes other errors through.
-func expired(err error, requested, compacted int64) error {
+func (f *Feed) expired(err error, requested, compacted int64) error {
 	if errors.Is(err, mvcc.ErrCompacted) {
-		return &ExpiredError{Requested: requested, Compacted: compacted}
+		return f.gone(requested, compacted)
 	}
 	return err
+}
+
+func (f *Feed) gone(requested, compacted int64) *ExpiredError {
+	return &ExpiredError{Requested: requested, Compacted: compacted, Current: f.Revision(), Retention: f.config.Retention}
 }
 
 // Expired makes an *ExpiredError of the ErrCompacted with which the source refused to read at a
@@ -122,9 +126,9 @@ func (f *Feed) Expired(ctx context.Context, err error, requested int64) error {
 	batches := f.source.Watch(ctx, mvcc.WatchRequest{Key: everyKey, StartRevision: requested, PrevKV: true})
 	select {
 	case batch := <-batches:
-		return expired(err, requested, batch.CompactRevision)
+		return f.expired(err, requested, batch.CompactRevision)
 	case <-ctx.Done():
-		return expired(err, requested, 0)
+		return f.expired(err, requested, 0)
 	}
 }
 

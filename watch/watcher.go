@@ -88,7 +88,7 @@ func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
 // step does one thing: it may return no events, but then it has waited or changed phase.
 func (w *Watcher) step(ctx context.Context) ([]Event, error) {
 	if w.epoch != w.cache.feed.epoch.Load() {
-		return nil, &ExpiredError{Requested: w.revision}
+		return nil, w.cache.feed.gone(w.revision, 0)
 	}
 	switch {
 	case w.initial != nil:

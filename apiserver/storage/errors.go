@@ -3,6 +3,8 @@ package storage
 import (
 	"errors"
 	"fmt"
+
+	"kontiki/watch"
 )
 
 // Watches and reads of old revisions also fail with *watch.ExpiredError, and every read may fail
@@ -44,15 +46,14 @@ func (e *FutureRevisionError) Error() string {
 // ExpiredListError says that the revision a page was to be read at is compacted. Continue is a token
 // that goes on from the same place in the newest state (410 Expired, metadata.continue).
 type ExpiredListError struct {
-	Requested, Compacted, Current int64
-	Continue                      string // empty if the request had no continue token
+	watch.ExpiredError
+	Continue string // empty if the request had no continue token
 }
 
 // Error tells what the client can do.
 func (e *ExpiredListError) Error() string {
 	if e.Continue == "" {
-		return fmt.Sprintf("The resourceVersion for the provided list is too old: %d is compacted (oldest %d, newest %d).",
-			e.Requested, e.Compacted, e.Current)
+		return "The resourceVersion for the provided list is too old. " + e.ExpiredError.Error()
 	}
 	return "The provided continue parameter is too old to display a consistent list result. " +
 		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve " +

@@ -141,7 +141,8 @@ func (s *Store) listError(ctx context.Context, err error, plan listPlan) error {
 		}
 		return fmt.Errorf("list %s: %w", s.row.Resource, err)
 	}
-	expired := &ExpiredListError{Requested: plan.revision, Compacted: gone.Compacted, Current: s.feed.Revision()}
+	expired := &ExpiredListError{ExpiredError: *gone}
+	expired.Requested = plan.revision
 	if plan.continued {
 		expired.Continue = continueToken{Revision: newestRevision, Start: plan.start}.String()
 	}

@@ -51,7 +51,7 @@ func rootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serverCommand(), devCommand(), agentCommand(), kubectlCommand(),
+	root.AddCommand(serverCommand(), devCommand(), agentCommand(), kubectlCommand(), historyCommand(),
 		imageCommand(), ctrCommand(), storeCommand(), versionCommand())
 	return root
 }

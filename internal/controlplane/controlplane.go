@@ -132,6 +132,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		AdvertisePort:    uint16(c.port()),
 		ServiceCIDR:      c.config.ServiceCIDR,
 		Collectors:       c.collectors(),
+		HistoryRetention: c.config.HistoryRetention,
 		Log:              c.config.Log.With("component", "apiserver"),
 	})
 	if err != nil {
