@@ -12,7 +12,8 @@ import (
 type view struct {
 	tail      []*record
 	tailStart int64
-	tx        *bbolt.Tx // nil if everything needed is in the tail
+	tx        *bbolt.Tx     // nil if everything needed is in the tail
+	cursor    *bbolt.Cursor // where the last record was found in the file; nil at first
 }
 
 // newView takes a view. The caller holds mu, so that the tail, the file and whatever the caller
@@ -46,11 +47,27 @@ func (v *view) record(rev Revision) (record, error) {
 	if v.tx == nil {
 		return record{}, fmt.Errorf("%w: revision %d.%d is not in memory", ErrCorrupt, rev.Main, rev.Sub)
 	}
-	b := v.tx.Bucket(historyBucket).Get(rev.bytes())
+	b := v.stored(rev)
 	if b == nil {
 		return record{}, fmt.Errorf("%w: revision %d.%d is missing", ErrCorrupt, rev.Main, rev.Sub)
 	}
 	return decodeRecord(rev, bytes.Clone(b))
+}
+
+// stored returns what the file has under a revision, nil if there is nothing. It points into the file. Keys that are
+// neighbours were often written one after the other, and then the next record is the one wanted.
+func (v *view) stored(rev Revision) []byte {
+	key := rev.bytes()
+	if v.cursor == nil {
+		v.cursor = v.tx.Bucket(historyBucket).Cursor()
+	} else if at, b := v.cursor.Next(); bytes.Equal(at, key) {
+		return b
+	}
+	at, b := v.cursor.Seek(key)
+	if !bytes.Equal(at, key) {
+		return nil
+	}
+	return b
 }
 
 // keyValue returns the version that a put made, without its value if keysOnly.
