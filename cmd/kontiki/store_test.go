@@ -48,7 +48,12 @@ func lookIntoStore(t *testing.T, dir string) {
 	require.EqualValues(t, 32, info.Size()%4096)
 	require.Empty(t, store("compact", "2"))
 
-	for _, bad := range [][]string{{"status", "-o", "yaml"}, {"compact", "x"}, {"history"}, {"recover"}, {"members", "remove"}} {
+	for _, wrong := range [][]string{{"hash", "--revision", "99999"}, {"alarms", "clear", "NOSPACE"}} {
+		_, errOut, code := run(append(append([]string{"store"}, wrong...), "--data-dir", dir)...)
+		require.Equal(t, 1, code, errOut)
+	}
+	require.Empty(t, store("alarms", "clear"))
+	for _, bad := range [][]string{{"hash", "--revision", "-4"}, {"log", "--limit", "-1"}, {"alarms", "clear", "FOO"}, {"status", "-o", "yaml"}, {"compact", "x"}, {"history"}, {"recover"}, {"members", "remove"}} {
 		_, errOut, code := run(append(append([]string{"store"}, bad...), "--data-dir", dir)...)
 		require.Equal(t, 2, code, errOut)
 	}

@@ -21,6 +21,9 @@ func (s *storeFlags) hashCommand() *cobra.Command {
 	revision := int64(0)
 	cmd := &cobra.Command{Use: "hash", Short: "Compare the fingerprints of all members' content at a revision", Args: rejectArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if revision < 0 {
+				return usageError{fmt.Errorf("--revision: %d is not a revision", revision)}
+			}
 			hashes, err := s.control().StoreHashes(cmd.Context(), revision)
 			if err != nil {
 				return err
@@ -37,8 +40,11 @@ func (s *storeFlags) hashCommand() *cobra.Command {
 					different[h.Hash] = true
 				}
 			}
-			if err == nil && len(different) > 1 {
+			switch {
+			case err == nil && len(different) > 1:
 				return errStoreDiffers
+			case err == nil && len(different) == 0:
+				return errors.New("no member has a fingerprint to give")
 			}
 			return err
 		}}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,12 +22,18 @@ func (s *storeFlags) logCommand() *cobra.Command {
 A line for each proposal; several may have travelled in one entry. REVISION is what the proposal wrote, - if
 it wrote nothing or that has been compacted. -o json prints one entry a line.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
-			print := func(e raftstore.LogEntry) error { return printEntry(out, e) }
+			if limit < 0 {
+				return usageError{fmt.Errorf("--limit: %d is less than 0", limit)}
+			}
+			out, head := cmd.OutOrStdout(), sync.OnceFunc(func() {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-5s %-13s %-9s %-30s %s\n", "INDEX", "TERM", "KIND", "REVISION", "BY", "WHAT")
+			})
+			print := func(e raftstore.LogEntry) error {
+				head() // not before there is something: it may be an error
+				return printEntry(out, e)
+			}
 			if s.output == "json" {
 				print = func(e raftstore.LogEntry) error { return json.NewEncoder(out).Encode(e) }
-			} else {
-				fmt.Fprintf(out, "%-8s %-5s %-13s %-9s %-30s %s\n", "INDEX", "TERM", "KIND", "REVISION", "BY", "WHAT")
 			}
 			return s.control().StoreLog(cmd.Context(), from, limit, print)
 		}}

@@ -71,9 +71,33 @@ func (s *storeFlags) alarmsCommand() *cobra.Command {
 				}
 			})
 		}}
-	cmd.AddCommand(&cobra.Command{Use: "clear KIND MEMBER", Short: "End an alarm; it comes back if its cause lasts", Args: exactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.control().ClearStoreAlarm(cmd.Context(), raftstore.Alarm{Kind: args[0], MemberID: args[1]})
+	cmd.AddCommand(&cobra.Command{Use: "clear [KIND [MEMBER]]", Short: "End the alarms that are on, of a kind, or of a member; they come back if their cause lasts",
+		RunE: s.clearAlarms, Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 2 || len(args) > 0 && args[0] != raftstore.AlarmNoSpace && args[0] != raftstore.AlarmCorrupt {
+				return usageError{fmt.Errorf("usage: kontiki store alarms clear [%s|%s [MEMBER]]", raftstore.AlarmNoSpace, raftstore.AlarmCorrupt)}
+			}
+			return nil
 		}})
 	return cmd
+}
+
+func (s *storeFlags) clearAlarms(cmd *cobra.Command, args []string) error {
+	alarms, err := s.control().StoreAlarms(cmd.Context())
+	if err != nil {
+		return err
+	}
+	cleared := 0
+	for _, a := range alarms {
+		if len(args) > 0 && args[0] != a.Kind || len(args) > 1 && args[1] != a.MemberID {
+			continue
+		}
+		if err := s.control().ClearStoreAlarm(cmd.Context(), a); err != nil {
+			return fmt.Errorf("alarm %s of %s: %w", a.Kind, a.MemberID, err)
+		}
+		cleared++
+	}
+	if cleared == 0 && len(args) > 0 {
+		return fmt.Errorf("no alarm %s is on", strings.Join(args, " of "))
+	}
+	return nil
 }
