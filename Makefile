@@ -80,6 +80,10 @@ race: build ## run the tests that need no node under the race detector (needs gc
 SOAK       ?= 20000
 SOAK_FIRST ?= $(shell date +%s)000
 
+.PHONY: api-docs
+api-docs: ## write the generated part of docs/api.md anew
+	$(GO) test -count=1 -run TestAPITable ./docs -update
+
 .PHONY: simulate
 simulate: ## run 1,000 seeds of the cluster simulation
 	$(STATIC) test -count=1 -vet=off -timeout 40m ./raftstore/simulation -sim.seeds 1000
