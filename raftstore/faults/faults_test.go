@@ -49,11 +49,8 @@ func TestFaults(t *testing.T) {
 	t.Log(report(n, time.Since(began)))
 	require.NoError(t, err)
 
-	c.waitReady(t)
-	events := complete(t, watchers, lastRevision(t, c))
-	require.Empty(t, check(h, events))
-	require.NotEmpty(t, h.writes)
 	require.NotEmpty(t, n.count)
+	verify(t, c, watchers, h)
 }
 
 // TestLongPartition: a partition of a follower is over long before the kernel would send again on the connections
@@ -63,14 +60,17 @@ func TestLongPartition(t *testing.T) {
 	c := newCluster(t)
 	c.waitReady(t)
 	h := &history{}
-	startWriters(t, c, h)
+	watchers := watch(t, c)
+	stopWriters := startWriters(t, c, h)
 	n := newNemesis(t, c, h)
 	require.NoError(t, n.awaitRecovery("the start"))
 	follower := (n.leader(t.Context()) + 1) % len(c.members)
 	const kind = "partition of a follower"
 	require.NoError(t, partition(true, true)(n, follower, 14*time.Second)) // it sends again after 12.6 and 25.4 s
 	require.NoError(t, n.awaitRecovery(kind))
+	stopWriters()
 	t.Logf("all members serve again after %s", spread(n.recovery[kind]))
+	verify(t, c, watchers, h)
 }
 
 func requireNamespaces(t *testing.T) {
@@ -114,6 +114,14 @@ func startWriters(t *testing.T, c *cluster, h *history) (stop func()) {
 	}
 	t.Cleanup(stop)
 	return stop
+}
+
+// verify compares what the writers were told with what the watches tell, once all members are well.
+func verify(t *testing.T, c *cluster, watchers []*watcher, h *history) {
+	c.waitReady(t)
+	events := complete(t, watchers, lastRevision(t, c))
+	require.NotEmpty(t, h.writes)
+	require.Empty(t, check(h, events))
 }
 
 // lastRevision writes through each member once more, and compares the members' content at the revision of the last write.
