@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kontiki/apiserver/storage"
@@ -38,6 +39,9 @@ func (s *Server) serveUpdate(w http.ResponseWriter, r *http.Request, t *target) 
 		uid:          string(m.GetUID()),
 		allowMissing: t.sub == nil && t.resource.Strategy.AllowCreateOnUpdate,
 		next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
+			if !sameRevision(m, live) { // before the work, for those who fight over one object
+				return nil, t.conflict(optimisticLockMessage)
+			}
 			return s.track(t, live, wanted.DeepCopyObject(), options.manager)
 		},
 	})
@@ -112,7 +116,7 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 	}
 	// Without a resourceVersion, and with "0", an update is unconditional, as all kinds of issue 2
 	// allow in Kubernetes. (Custom resources do not: 422.)
-	if rv := m.GetResourceVersion(); rv != "" && rv != "0" && rv != accessor(old).GetResourceVersion() {
+	if !sameRevision(m, old) {
 		return nil, t.conflict(optimisticLockMessage)
 	}
 	if err := t.prepareUpdate(ctx, obj, old); err != nil {
@@ -122,6 +126,12 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 		return nil, nil // delete
 	}
 	return obj, nil
+}
+
+// sameRevision says whether an object is of the live one's resourceVersion, or of none in particular.
+func sameRevision(m metav1.Object, live runtime.Object) bool {
+	rv := m.GetResourceVersion()
+	return rv == "" || rv == "0" || rv == accessor(live).GetResourceVersion()
 }
 
 func (t *target) conflict(message string) error {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"kontiki/internal/bench/apiload"
 	"kontiki/internal/bench/compare"
-	"kontiki/internal/bench/load"
 )
 
 func main() {
@@ -36,7 +36,8 @@ func fail(err error) {
 // options are what flags say.
 type options struct {
 	bin     string
-	each    time.Duration // of a load on the API server
+	api     apiload.Config // of the loads on the API server
+	target  string         // kubeconfig of the API server that they are for; "" for a node of the bench's own
 	node    bool
 	compare *compare.Options // nil: the store is left out
 }
@@ -54,10 +55,15 @@ func readFlags() (o options) {
 	perConn := flag.Int("conn", compare.PerConnection, "store: clients that share a connection of client/v3")
 	profile := flag.String("cpuprofile", "", "store: a directory for CPU profiles of the leader, and of the client, under each load")
 	dir := flag.String("dir", "", "directory for data, on the disk that is to be measured (default that for temporary files)")
+	kubeconfig := flag.String("kubeconfig", "", "api: the API server to measure, instead of a node of the bench's own")
+	apiOnly := flag.String("api", "", "api: these loads alone, of "+strings.Join(apiload.Names(), ","))
 	flag.Parse()
 
-	o = options{bin: *bin, each: *each, node: *part != "store" && (*part == "node" || *only == "")}
-	if *part == "node" {
+	o = options{bin: *bin, api: apiload.Config{Each: *each}, target: *kubeconfig, node: *part != "store" && (*part == "node" || *only == "")}
+	if *apiOnly != "" {
+		o.api.Only = strings.Split(*apiOnly, ",")
+	}
+	if *part == "node" || *kubeconfig != "" {
 		return o
 	}
 	o.compare = &compare.Options{
@@ -85,6 +91,9 @@ func numbers(list string) (ns []int) {
 }
 
 func bench(ctx context.Context, o options) error {
+	if o.target != "" {
+		return benchAPIOf(ctx, o.target, o.api)
+	}
 	var parent string
 	if o.compare != nil {
 		parent = o.compare.Dir
@@ -103,14 +112,10 @@ func bench(ctx context.Context, o options) error {
 	if !o.node {
 		return nil
 	}
-	return benchNode(ctx, o.bin, dir, o.each)
+	return benchNode(ctx, o.bin, dir, o.api)
 }
 
 // report prints one figure.
 func report(what, format string, args ...any) {
 	fmt.Printf("%-46s %s\n", what, fmt.Sprintf(format, args...))
-}
-
-func reportLoad(m load.Measured, what string) {
-	report(what, "%7.0f/s   p50 %8s   p99 %8s", m.PerSecond, m.P50.Round(10*time.Microsecond), m.P99.Round(10*time.Microsecond))
 }

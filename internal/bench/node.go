@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kontiki/internal/apiclient"
+	"kontiki/internal/bench/apiload"
 	"kontiki/internal/freeport"
 )
 
@@ -36,7 +37,7 @@ type node struct {
 	ended chan struct{}
 }
 
-func benchNode(ctx context.Context, bin, dir string, each time.Duration) error {
+func benchNode(ctx context.Context, bin, dir string, api apiload.Config) error {
 	n := &node{bin: bin, dir: filepath.Join(dir, "node")}
 	var err error
 	if n.https, n.port, err = twoPorts(); err != nil {
@@ -55,24 +56,27 @@ func benchNode(ctx context.Context, bin, dir string, each time.Duration) error {
 			return err
 		}
 	}
-	return errors.Join(n.measure(ctx, each), n.stop())
+	return errors.Join(n.measure(ctx, api), n.stop())
 }
 
-func (n *node) measure(ctx context.Context, each time.Duration) error {
+func (n *node) measure(ctx context.Context, api apiload.Config) error {
 	if err := pause(ctx, 5*time.Second); err != nil {
 		return err
 	}
 	if err := n.reportMemory("idle memory (everything in one process)"); err != nil {
 		return err
 	}
+	if err := n.reportIdleCPU(ctx); err != nil {
+		return err
+	}
 	if err := n.benchApply(ctx); err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
-	client, err := n.client()
+	config, err := n.config()
 	if err != nil {
 		return err
 	}
-	if err := benchAPI(ctx, client, each); err != nil {
+	if err := benchAPI(ctx, config, api); err != nil {
 		return fmt.Errorf("API: %w", err)
 	}
 	return n.reportMemory("memory after this load")
@@ -174,6 +178,39 @@ func (n *node) reportMemory(what string) error {
 	}
 	report(what, "%d MiB resident, %d MiB of it anonymous", kilobytes["VmRSS:"]>>10, kilobytes["RssAnon:"]>>10)
 	return nil
+}
+
+// idleFor is how long the use of CPU without any load is measured.
+const idleFor = 10 * time.Second
+
+// reportIdleCPU prints what share of a core the process uses while nobody asks it for anything.
+func (n *node) reportIdleCPU(ctx context.Context) error {
+	before, err := n.cpuTicks()
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, idleFor); err != nil {
+		return err
+	}
+	after, err := n.cpuTicks()
+	if err != nil {
+		return err
+	}
+	const ticksPerSecond = 100 // USER_HZ, on every Linux
+	report("CPU when idle", "%.1f %% of a core", 100*float64(after-before)/ticksPerSecond/idleFor.Seconds())
+	return nil
+}
+
+// cpuTicks is the time that the process has used: fields 14 and 15 of proc(5)'s stat, counted behind the name.
+func (n *node) cpuTicks() (int, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	return user + system, errors.Join(err1, err2)
 }
 
 // benchApply measures from the start of `kubectl apply` to three Running pods.
