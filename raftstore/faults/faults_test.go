@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 	c := newCluster(t)
 	c.waitReady(t)
 
-	h := &history{}
+	h := newHistory()
 	watchers := watch(t, c)
 	stopWriters := startWriters(t, c, h)
 	n := newNemesis(t, c, h)
@@ -59,7 +59,7 @@ func TestLongPartition(t *testing.T) {
 	requireNamespaces(t)
 	c := newCluster(t)
 	c.waitReady(t)
-	h := &history{}
+	h := newHistory()
 	watchers := watch(t, c)
 	stopWriters := startWriters(t, c, h)
 	n := newNemesis(t, c, h)

@@ -39,13 +39,24 @@ type history struct {
 	reads    []read
 	failed   int // reads without an answer
 	lastAck  time.Time
-	gaps     []time.Duration // between acknowledgements, those of at least gap
-	ackBegan [3]time.Time    // per member, when the last write began that it acknowledged
+	fault    string                     // the last one that began
+	gaps     map[string][]time.Duration // between acknowledgements, those of at least gap, by the fault
+	ackBegan [3]time.Time               // per member, when the last write began that it acknowledged
 }
 
 // gap is how long there is no acknowledgement in a window that the report calls unavailable.
 const gap = 250 * time.Millisecond
 
+func newHistory() *history { return &history{gaps: map[string][]time.Duration{}} }
+
+// begins says that a fault begins.
+func (h *history) begins(fault string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fault = fault
+}
+
+// soFar is the highest revision that anybody was told of.
 func (h *history) soFar() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,7 +74,7 @@ func (h *history) wrote(member int, began time.Time, w write) {
 	h.ackBegan[member] = began
 	now := time.Now()
 	if d := now.Sub(h.lastAck); d >= gap && !h.lastAck.IsZero() {
-		h.gaps = append(h.gaps, d)
+		h.gaps[h.fault] = append(h.gaps[h.fault], d)
 	}
 	h.lastAck = now
 }

@@ -48,21 +48,31 @@ var faults = []fault{
 func (n *nemesis) run(ctx context.Context) error {
 	for n.pause(ctx, time.Second) {
 		f := faults[n.dice.IntN(len(faults))]
-		member, d := n.dice.IntN(len(n.members)), time.Duration(n.dice.Int64N(int64(4*time.Second)))
-		if n.dice.IntN(2) == 0 {
-			if leader := n.leader(ctx); leader >= 0 {
-				member = leader
-			}
+		member, d := n.victim(ctx), time.Duration(n.dice.Int64N(int64(4*time.Second)))
+		kind := f.name
+		if member == n.leader(ctx) {
+			kind += ", leader"
 		}
-		n.count[f.name]++
-		if err := f.do(n, member, d); err != nil {
-			return fmt.Errorf("%s of %s: %w", f.name, n.members[member].spec.ID, err)
+		n.count[kind]++
+		n.history.begins(kind)
+		err := f.do(n, member, d)
+		if err == nil {
+			err = n.awaitRecovery(kind)
 		}
-		if err := n.awaitRecovery(f.name); err != nil {
-			return fmt.Errorf("%s of %s for %v: %w", f.name, n.members[member].spec.ID, d, err)
+		if err != nil {
+			return fmt.Errorf("%s, %s for %v: %w", kind, n.members[member].spec.ID, d, err)
 		}
 	}
 	return nil
+}
+
+// victim is the leader more often than not.
+func (n *nemesis) victim(ctx context.Context) int {
+	member, preferLeader := n.dice.IntN(len(n.members)), n.dice.IntN(2) == 0
+	if leader := n.leader(ctx); preferLeader && leader >= 0 {
+		return leader
+	}
+	return member
 }
 
 // pause waits at random, up to a limit; false if the context has ended.

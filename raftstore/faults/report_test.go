@@ -17,9 +17,9 @@ func report(n *nemesis, duration time.Duration) string {
 	}
 	fmt.Fprintf(b, "in %v: %d writes acknowledged, %d refused by their compare, %d of unknown outcome; %d reads, %d more failed\n",
 		duration.Round(time.Second), outcomes[acknowledged], outcomes[refused], outcomes[unknown], len(h.reads), h.failed)
-	fmt.Fprintf(b, "windows of at least %v without an acknowledged write: %s\n", gap, spread(h.gaps))
+	fmt.Fprintf(b, "windows of at least %v without an acknowledged write: %s\n", gap, spread(slices.Concat(slices.Collect(maps.Values(h.gaps))...)))
 	for _, kind := range slices.Sorted(maps.Keys(n.count)) {
-		fmt.Fprintf(b, "%-26s %4d times; all members serve again after %s\n", kind, n.count[kind], spread(n.recovery[kind]))
+		fmt.Fprintf(b, "%-34s %4d times; windows: %s; all members serve again after %s\n", kind, n.count[kind], spread(h.gaps[kind]), spread(n.recovery[kind]))
 	}
 	return b.String()
 }
