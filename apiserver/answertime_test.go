@@ -34,6 +34,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		idle := clientFor(t, config)
 		began := time.Now()
 		idle.get(configMaps + "/c1").ok()
+		require.Eventually(t, func() bool { return gauge(reader, readsInFlight) == 0 }, 10*time.Second, time.Millisecond, "the last answer is written")
 
 		resp, err := clientFor(t, config).http.Get(config.Host + configMaps)
 		require.NoError(t, err)

@@ -132,6 +132,10 @@ func TestUpdateStartsFromTheNewestWhenTheCacheIsBehind(t *testing.T) {
 	mustCreate(t, s, configMap("a", nil))
 	cached, err := s.Get(t.Context(), "t", "a", storage.GetOptions{})
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { // the cache itself has it: what was read so far may have come from the store
+		got, err := s.Get(t.Context(), "t", "a", storage.GetOptions{ResourceVersion: "0"})
+		return err == nil && got.Revision == cached.Revision
+	}, 10*time.Second, time.Millisecond)
 
 	// Another server writes, and our feed does not hear of it.
 	model.Hold()
