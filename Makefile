@@ -118,6 +118,13 @@ lint: bin/staticcheck ## gofmt, go vet, staticcheck
 bench: build nft ## compare the store with etcd, measure the API server and a node, and print the figures
 	$(STATIC) run ./internal/bench
 
+UPSTREAM ?= $(HOME)/.cache/kontiki-conformance/kube-apiserver
+
+.PHONY: bench-api
+bench-api: bin/kontiki ## the API loads of the bench beside a kube-apiserver with an etcd (UPSTREAM)
+	$(STATIC) build -o bin/bench ./internal/bench
+	sh .ci/bench-api.sh bin/kontiki bin/bench $(UPSTREAM)
+
 .PHONY: e2e
 e2e: build nft ## run the end-to-end tests alone (needs root)
 	CGO_ENABLED=0 $(GO) test -count=1 -v ./internal/e2e/...
