@@ -210,7 +210,7 @@ func (m *Member) remove(ctx context.Context, id string) error {
 // passOn hands leadership over before this member is removed or demoted, so that the change is made by
 // a leader that stays one. Raft would let a leader manage a majority that it is not part of (thesis 4.2.2).
 func (m *Member) passOn() error {
-	if err := m.raft.LeadershipTransfer().Error(); err != nil {
+	if err := m.transferLeadership(anyTarget, ""); err != nil {
 		return fmt.Errorf("hand leadership over: %w", err)
 	}
 	return fmt.Errorf("%w: handed over", ErrNotLeader)
@@ -263,10 +263,7 @@ func (m *Member) moveLeader(id string) error {
 	case id == m.cfg.NodeID:
 		return nil
 	}
-	if err := m.raft.LeadershipTransferToServer(s.ID, s.Address).Error(); err != nil {
-		return fmt.Errorf("%w: %w", ErrTransferFailed, err)
-	}
-	return nil
+	return m.transferLeadership(s.ID, s.Address)
 }
 
 // changeError sorts raft's errors as proposalError does: a change is an entry, too.

@@ -33,6 +33,7 @@ type Member struct {
 	removed   chan struct{} // closed by exclude
 	excluded  error         // why; set before removed is closed
 	exclusion sync.Once
+	transfers transfers
 	reloading sync.Mutex     // held by reloadRaft
 	joining   atomic.Bool    // what Config.Join says is being done
 	closed    chan struct{}  // closed by Close

@@ -188,7 +188,7 @@ func (m *Member) handOver() {
 	if m.raft.State() != raft.Leader || len(m.raft.GetConfiguration().Configuration().Servers) < 2 {
 		return
 	}
-	if err := m.raft.LeadershipTransfer().Error(); err != nil {
+	if err := m.transferLeadership(anyTarget, ""); err != nil {
 		m.cfg.Log.Warn("leadership not handed over; the others will elect a leader", "err", err)
 	}
 }
