@@ -12,7 +12,7 @@ cd "$dir"
 ready() { # URL: waits, at most 60 s
 	i=0
 	while [ $i -lt 800 ]; do
-		curl -sk "$1/readyz" | grep -q ok && return
+		curl -skf "$1/readyz" >/dev/null && return
 		sleep 0.02
 		i=$((i + 1))
 	done

@@ -53,7 +53,7 @@ func (d *differ) values(path string, from, to any) {
 	}
 	fromObject, ok1 := from.(map[string]any)
 	toObject, ok2 := to.(map[string]any)
-	if ok1 && ok2 {
+	if ok1 && ok2 || path == "metadata" { // also of a new object, for what is hidden in there
 		d.objects(path, fromObject, toObject)
 		return
 	}

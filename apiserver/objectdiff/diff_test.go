@@ -33,7 +33,7 @@ func TestDiff(t *testing.T) {
 		`~ spec.replicas: 1 → 3`,
 	}, lines)
 	require.Empty(t, Diff(to, to))
-	require.Len(t, Diff(nil, to), 2)
+	require.Equal(t, `+ metadata.labels: {"a.b/c":"z"}`, Diff(nil, to)[0].String())
 }
 
 func FuzzDiff(f *testing.F) {

@@ -65,13 +65,17 @@ func (o *historyOptions) run(cmd *cobra.Command, object string) error {
 	if err != nil {
 		return err
 	}
-	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/", &schema.GroupVersion{}, scheme.Codecs.WithoutConversion()
+	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/", &schema.GroupVersion{Version: "v1"}, scheme.Codecs.WithoutConversion()
 	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return err
 	}
-	data, err := client.Get().RequestURI(fmt.Sprintf("%s?limit=%d&objects=%t", path, o.limit, o.output == "json")).Do(cmd.Context()).Raw()
+	result := client.Get().RequestURI(fmt.Sprintf("%s?limit=%d&objects=%t", path, o.limit, o.output == "json")).Do(cmd.Context())
+	if err := result.Error(); err != nil { // with the server's words, which Raw leaves out
+		return err
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return err
 	}
