@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"kontiki/apiserver/registry"
-	"kontiki/apiserver/table"
 )
 
 // serveAnswer serves the rows whose objects are not stored: see registry.Answers.
@@ -36,7 +34,7 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, t *target) 
 		}
 	}
 	if f.as == asTable {
-		return s.answerTable(w, r, t, f, objects)
+		return writeRows(w, r, t, f, http.StatusOK, metav1.ListMeta{}, objects)
 	}
 	for i := range objects {
 		objects[i] = withKind(objects[i], t.resource.GroupVersionKind())
@@ -49,21 +47,6 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, t *target) 
 		return err
 	}
 	return writeObject(w, r, f, http.StatusOK, withKind(list, t.resource.GroupVersion().WithKind(t.resource.Kind+"List")))
-}
-
-func (s *Server) answerTable(w http.ResponseWriter, r *http.Request, t *target, f form, objects []runtime.Object) error {
-	options, err := tableOptions(r)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(withTableVersion(table.Convert(t.resource, objects, options), f))
-	if err != nil {
-		return err
-	}
-	if data, err = finish(f, data); err != nil {
-		return err
-	}
-	return writeBytes(w, r, f.contentType(), http.StatusOK, data)
 }
 
 // answerQuestion is POST: a review or a command in the body.

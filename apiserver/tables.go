@@ -28,17 +28,23 @@ func withTableVersion(t *metav1.Table, f form) *metav1.Table {
 
 // writeTable answers with objects as the rows that kubectl prints.
 func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, t *target, f form, code int, listMeta metav1.ListMeta, items []*watch.Object) error {
+	objects := make([]runtime.Object, len(items))
+	for i, item := range items {
+		var err error
+		if objects[i], err = item.Get(); err != nil {
+			return err
+		}
+	}
+	return writeRows(w, r, t, f, code, listMeta, objects)
+}
+
+// writeRows is writeTable for objects that no store has.
+func writeRows(w http.ResponseWriter, r *http.Request, t *target, f form, code int, listMeta metav1.ListMeta, objects []runtime.Object) error {
 	options, err := tableOptions(r)
 	if err != nil {
 		return err
 	}
 	options.ListMeta = listMeta
-	objects := make([]runtime.Object, len(items))
-	for i, item := range items {
-		if objects[i], err = item.Get(); err != nil {
-			return err
-		}
-	}
 	data, err := json.Marshal(withTableVersion(table.Convert(t.resource, objects, options), f))
 	if err != nil {
 		return err

@@ -37,15 +37,14 @@ func (s *Store) lookFrom(w *watcher) (*view, meta, error) {
 	if s.closed {
 		return nil, s.meta, ErrClosed
 	}
+	missed := w.missed.Swap(0)
 	if !w.behind {
 		// It has seen everything up to when it last looked, and nothing before missed concerned it.
-		if w.missed == 0 {
-			w.next = max(w.next, s.meta.revision+1)
-		} else {
-			w.next = max(w.next, w.missed)
+		if missed == 0 {
+			missed = s.meta.revision + 1
 		}
+		w.next = max(w.next, missed)
 	}
-	w.missed = 0
 	if w.next < s.meta.compacted || w.next == s.meta.compacted && w.req.PrevKV && !w.req.PartialPrevKV {
 		return nil, s.meta, ErrCompacted
 	}

@@ -95,9 +95,7 @@ func (s *Store) adopt(c content) {
 	s.meta, s.durable, s.index, s.leases, s.notes = m, m, c.index, c.leases, c.notes
 	s.tail = tail{start: m.revision + 1}
 	for _, w := range s.watchers.list {
-		if w.missed == 0 {
-			w.missed = before + 1
-		}
+		w.missed.CompareAndSwap(0, before+1)
 		kick(w.wake)
 	}
 	s.waiters.wake(m.applied)

@@ -32,7 +32,7 @@ func (s *Store) Stats() (Stats, error) {
 		TailBytes: s.tail.bytes, PendingBytes: s.tail.undurableBytes(),
 	}
 	for _, w := range s.watchers.list {
-		if w.missed > 0 && len(w.out) > 0 {
+		if w.missed.Load() > 0 && len(w.out) > 0 {
 			st.SlowWatchers++
 		}
 	}

@@ -25,8 +25,8 @@ type watcher struct {
 	behind bool
 	// missed is the first revision since the watcher last looked at everything that has an event for
 	// it, 0 if there is none. Apply writes it, holding Store.mu; the watcher's goroutine reads and
-	// resets it, holding Store.mu for reading.
-	missed int64
+	// resets it, holding Store.mu for reading, as Stats does that looks at it.
+	missed atomic.Int64
 	// told is the last revision that the receiver was told of.
 	told atomic.Int64
 }
@@ -39,8 +39,8 @@ type watchers struct {
 // notify wakes the watchers that a transaction concerns.
 func (ws *watchers) notify(written []*record) {
 	for _, w := range ws.list {
-		if w.missed == 0 && w.concerned(written) {
-			w.missed = written[0].rev.Main
+		if w.missed.Load() == 0 && w.concerned(written) {
+			w.missed.Store(written[0].rev.Main)
 			kick(w.wake)
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Store) Watch(ctx context.Context, req WatchRequest) <-chan WatchBatch {
 	}
 	w.told.Store(w.next - 2) // so that the first progress, at next-1, is news
 	if w.next <= s.meta.revision {
-		w.missed = w.next
+		w.missed.Store(w.next)
 	}
 	s.watchers.list = append(s.watchers.list, w)
 	s.background.group.Go(func() { s.serve(ctx, w) })

@@ -18,7 +18,7 @@ const logBytesInterval = time.Second
 func (m *Member) boundLog(ctx context.Context) {
 	var bytes int64 // applied when the last snapshot was taken here
 	for pause(ctx, logBytesInterval) {
-		grown := m.counters.appliedBytes.bytes.Load() - bytes
+		grown := m.counters.applied.bytes.Load() - bytes
 		if grown < m.cfg.LogBytes/2 {
 			continue
 		}

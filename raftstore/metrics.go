@@ -11,7 +11,7 @@ import (
 
 // counters count what happened since the member was opened.
 type counters struct {
-	appliedBytes   fsmMeter
+	applied        fsmMeter
 	leaderChanges  atomic.Int64
 	hashChecks     atomic.Int64 // comparisons of all members' content
 	hashMismatches atomic.Int64 // members that were found to differ
@@ -88,8 +88,8 @@ var metrics = []metric{
 	status(gaugeKind, "etcd_debugging_mvcc_slow_watcher_total", "Watches whose receiver leaves events lying while more have come.", func(s *Status) int { return s.Store.SlowWatchers }),
 	counter("etcd_debugging_mvcc_events_total", "Events handed to watches.", func(m *Member) *atomic.Int64 { return &m.store.Counts().Events }),
 	counter("etcd_debugging_mvcc_db_compaction_keys_total", "Versions of keys that were removed from the mvcc file after compactions.", func(m *Member) *atomic.Int64 { return &m.store.Counts().SweptKeys }),
-	counter("etcd_debugging_lease_granted_total", "Leases granted.", func(m *Member) *atomic.Int64 { return &m.counters.appliedBytes.granted }),
-	counter("etcd_debugging_lease_revoked_total", "Leases revoked, those whose time was up included.", func(m *Member) *atomic.Int64 { return &m.counters.appliedBytes.revoked }),
+	counter("etcd_debugging_lease_granted_total", "Leases granted.", func(m *Member) *atomic.Int64 { return &m.counters.applied.granted }),
+	counter("etcd_debugging_lease_revoked_total", "Leases revoked, those whose time was up included.", func(m *Member) *atomic.Int64 { return &m.counters.applied.revoked }),
 	status(gaugeKind, "kontiki_store_leases", "Leases that exist.", func(s *Status) int { return s.Store.Leases }),
 	status(gaugeKind, "kontiki_store_term", "Raft term.", func(s *Status) uint64 { return s.Term }),
 	status(gaugeKind, "kontiki_store_durable_index", "Raft index up to which the mvcc file is complete.", func(s *Status) uint64 { return s.Store.Durable }),
@@ -110,7 +110,7 @@ var histograms = []histogram{
 	{describe("etcd_disk_wal_fsync_duration_seconds", "Time of an append to the raft log, with its fdatasync."), func(m *Member) *mvcc.Durations { return &m.log.appends.took }},
 	{describe("etcd_disk_backend_commit_duration_seconds", "Time of a commit to the mvcc file, with its syncs."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Commits }},
 	{describe("etcd_disk_backend_defrag_duration_seconds", "Time of a defragmentation."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Defrags }},
-	{describe("kontiki_store_apply_duration_seconds", "Time in which an entry, of many proposals, is applied."), func(m *Member) *mvcc.Durations { return &m.counters.appliedBytes.took }},
+	{describe("kontiki_store_apply_duration_seconds", "Time in which an entry, of many proposals, is applied."), func(m *Member) *mvcc.Durations { return &m.counters.applied.took }},
 	{describe("kontiki_store_proposal_duration_seconds", "Time from a proposal to its outcome, on the leader."), func(m *Member) *mvcc.Durations { return &m.proposer.meter.took }},
 	{describe("kontiki_store_sweep_duration_seconds", "Time of the physical part of a compaction."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Sweeps }},
 	{describe("kontiki_store_snapshot_send_duration_seconds", "Time in which another member took a snapshot."), func(m *Member) *mvcc.Durations { return &m.transport.sending.meter.took }},

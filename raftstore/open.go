@@ -97,7 +97,7 @@ func (m *Member) startRaft() error {
 		return err
 	}
 	voting := newElectorate(m.transport, m.raftID(), guard)
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.appliedBytes}, guard, m.log, m.snapshots, voting)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied}, guard, m.log, m.snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}

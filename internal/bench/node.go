@@ -21,6 +21,7 @@ import (
 
 	"kontiki/internal/apiclient"
 	"kontiki/internal/bench/apiload"
+	"kontiki/internal/bench/load"
 	"kontiki/internal/freeport"
 )
 
@@ -60,7 +61,7 @@ func benchNode(ctx context.Context, bin, dir string, api apiload.Config) error {
 }
 
 func (n *node) measure(ctx context.Context, api apiload.Config) error {
-	if err := pause(ctx, 5*time.Second); err != nil {
+	if err := load.Pause(ctx, 5*time.Second); err != nil {
 		return err
 	}
 	if err := n.reportMemory("idle memory (everything in one process)"); err != nil {
@@ -125,20 +126,11 @@ func (n *node) until(ctx context.Context, every time.Duration, done func() bool)
 			return fmt.Errorf("kontiki dev ended: %s", n.log.String())
 		default:
 		}
-		if err := pause(ctx, every); err != nil {
+		if err := load.Pause(ctx, every); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 func (n *node) stop() error {
@@ -189,7 +181,7 @@ func (n *node) reportIdleCPU(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, idleFor); err != nil {
+	if err := load.Pause(ctx, idleFor); err != nil {
 		return err
 	}
 	after, err := n.cpuTicks()

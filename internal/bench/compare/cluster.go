@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"kontiki/internal/bench/load"
 	"kontiki/internal/freeport"
 )
 
@@ -89,7 +90,7 @@ func (cl *cluster) waitReady(ctx context.Context) error {
 		if cl.agree(ctx) && cl.clients[cl.leader].put(ctx, "/ready", nil) == nil {
 			return nil
 		}
-		if err := pause(ctx, askEvery); err != nil {
+		if err := load.Pause(ctx, askEvery); err != nil {
 			return fmt.Errorf("the cluster does not become ready: %w", err)
 		}
 	}
@@ -149,13 +150,4 @@ func (cl *cluster) usage() (sum usage, err error) {
 		sum.anon += u.anon / members
 	}
 	return sum, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

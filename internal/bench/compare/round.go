@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"kontiki/internal/bench/load"
 )
 
 // bench is a comparison that is running.
@@ -85,7 +87,7 @@ func (b *bench) idle(ctx context.Context, c Column, cl *cluster, _ driver) error
 	if !b.wants(nameMemory) {
 		return nil
 	}
-	if err := pause(ctx, settle); err != nil {
+	if err := load.Pause(ctx, settle); err != nil {
 		return err
 	}
 	u, err := cl.usage()
@@ -146,7 +148,7 @@ func (cl *cluster) watchMemory(ctx context.Context) (most func() usage) {
 			if u, err := cl.usage(); err == nil {
 				peak.resident, peak.anon = max(peak.resident, u.resident), max(peak.anon, u.anon)
 			}
-			if pause(ctx, sampleEvery) != nil {
+			if load.Pause(ctx, sampleEvery) != nil {
 				return
 			}
 		}

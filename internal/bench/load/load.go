@@ -65,3 +65,13 @@ func Measure(took []time.Duration, elapsed time.Duration) Measured {
 		P99:       took[len(took)*99/100],
 	}
 }
+
+// Pause waits; it returns the context's error if that ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
