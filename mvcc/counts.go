@@ -12,5 +12,14 @@ type Counts struct {
 	SweptKeys atomic.Int64
 }
 
+func newCounts() *Counts {
+	return &Counts{
+		Commits:  NewDurations("etcd_disk_backend_commit_duration_seconds", "Time of a commit to the mvcc file, with its syncs."),
+		Restores: NewDurations("kontiki_store_snapshot_install_duration_seconds", "Time in which a snapshot took the place of the content here."),
+		Defrags:  NewDurations("etcd_disk_backend_defrag_duration_seconds", "Time of a defragmentation."),
+		Sweeps:   NewDurations("kontiki_store_sweep_duration_seconds", "Time of the physical part of a compaction."),
+	}
+}
+
 // Counts returns the store's counts.
-func (s *Store) Counts() *Counts { return &s.counts }
+func (s *Store) Counts() *Counts { return s.counts }

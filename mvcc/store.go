@@ -71,7 +71,7 @@ type Store struct {
 	room     *sync.Cond // on mu: undurable records became fewer, or the store was closed
 
 	background background
-	counts     Counts
+	counts     *Counts
 }
 
 // Open opens the store in the file at path, and creates it if it does not exist.
@@ -89,7 +89,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.db.Close())
 	}
-	s := &Store{path: path, opts: opts.withDefaults(), file: f, index: c.index, leases: c.leases, notes: c.notes, meta: c.meta, durable: c.meta}
+	s := &Store{path: path, opts: opts.withDefaults(), file: f, index: c.index, leases: c.leases, notes: c.notes, meta: c.meta, durable: c.meta, counts: newCounts()}
 	s.tail.start = c.meta.revision + 1
 	s.room = sync.NewCond(&s.mu)
 	s.startBackground()

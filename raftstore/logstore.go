@@ -65,7 +65,7 @@ func openRaftFiles(cfg Config) (*raftFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &raftFiles{LogStore: bolt, StableStore: bolt, dir: cfg.Dir, bolt: bolt, appends: &logMeter{}}
+	f := &raftFiles{LogStore: bolt, StableStore: bolt, dir: cfg.Dir, bolt: bolt, appends: newLogMeter()}
 	kind, err := logKind(cfg, bolt)
 	if err == nil && kind == LogWAL {
 		f.segments, err = openSegments(cfg, f.appends)

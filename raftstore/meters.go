@@ -9,8 +9,8 @@ import (
 	"kontiki/mvcc"
 )
 
-// Meters count what happened since the member was opened; metrics.go names what they count. Their zero values are ready, and
-// they take no locks: they are on the path of every write.
+// Meters count what happened since the member was opened; metrics.go names the numbers among them. They take no locks: they are on
+// the path of every write.
 
 // logMeter counts appends to the raft log: entries, and the few records that shorten it.
 type logMeter struct {
@@ -18,8 +18,12 @@ type logMeter struct {
 	bytes atomic.Int64
 }
 
+func newLogMeter() *logMeter {
+	return &logMeter{took: mvcc.NewDurations("etcd_disk_wal_fsync_duration_seconds", "Time of an append to the raft log, with its fdatasync.")}
+}
+
 func (m *logMeter) add(took time.Duration, bytes int) {
-	m.took.Add(took)
+	m.took.Observe(took.Seconds())
 	m.bytes.Add(int64(bytes))
 }
 
@@ -51,12 +55,16 @@ type fsmMeter struct {
 	revoked atomic.Int64 // leases; those that expired are among them
 }
 
+func newFSMMeter() fsmMeter {
+	return fsmMeter{took: mvcc.NewDurations("kontiki_store_apply_duration_seconds", "Time in which an entry, of many proposals, is applied.")}
+}
+
 func (m *fsmMeter) applied(bytes int, took time.Duration, commands []mvcc.Command, results []mvcc.Result) {
 	if m == nil {
 		return
 	}
 	m.bytes.Add(int64(bytes))
-	m.took.Add(took)
+	m.took.Observe(took.Seconds())
 	for i, r := range results {
 		switch {
 		case r.Err != nil:
@@ -75,6 +83,10 @@ type proposalMeter struct {
 	took    mvcc.Durations
 }
 
+func newProposalMeter() proposalMeter {
+	return proposalMeter{took: mvcc.NewDurations("kontiki_store_proposal_duration_seconds", "Time from a proposal to its outcome, on the leader.")}
+}
+
 // begin counts a proposal until the function that it returns is called.
 func (m *proposalMeter) begin() (end func()) {
 	start := time.Now()
@@ -91,10 +103,14 @@ type snapshotMeter struct {
 	failed atomic.Int64
 }
 
+func newSnapshotMeter() snapshotMeter {
+	return snapshotMeter{took: mvcc.NewDurations("kontiki_store_snapshot_send_duration_seconds", "Time in which another member took a snapshot.")}
+}
+
 func (m *snapshotMeter) add(took time.Duration, ok bool) {
 	if !ok {
 		m.failed.Add(1)
 		return
 	}
-	m.took.Add(took)
+	m.took.Observe(took.Seconds())
 }

@@ -42,12 +42,6 @@ type metric struct {
 	value func(*Member, *Status) float64
 }
 
-// histogram is one of a member's histograms.
-type histogram struct {
-	desc  *prometheus.Desc
-	value func(*Member) *mvcc.Durations
-}
-
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
@@ -105,16 +99,13 @@ var metrics = []metric{
 	counter("kontiki_store_hash_mismatches_total", "Members that differed in a comparison.", func(m *Member) *atomic.Int64 { return &m.counters.hashMismatches }),
 }
 
-// histograms have buckets from 0.1 ms, each twice the one before.
-var histograms = []histogram{
-	{describe("etcd_disk_wal_fsync_duration_seconds", "Time of an append to the raft log, with its fdatasync."), func(m *Member) *mvcc.Durations { return &m.log.appends.took }},
-	{describe("etcd_disk_backend_commit_duration_seconds", "Time of a commit to the mvcc file, with its syncs."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Commits }},
-	{describe("etcd_disk_backend_defrag_duration_seconds", "Time of a defragmentation."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Defrags }},
-	{describe("kontiki_store_apply_duration_seconds", "Time in which an entry, of many proposals, is applied."), func(m *Member) *mvcc.Durations { return &m.counters.applied.took }},
-	{describe("kontiki_store_proposal_duration_seconds", "Time from a proposal to its outcome, on the leader."), func(m *Member) *mvcc.Durations { return &m.proposer.meter.took }},
-	{describe("kontiki_store_sweep_duration_seconds", "Time of the physical part of a compaction."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Sweeps }},
-	{describe("kontiki_store_snapshot_send_duration_seconds", "Time in which another member took a snapshot."), func(m *Member) *mvcc.Durations { return &m.transport.sending.meter.took }},
-	{describe("kontiki_store_snapshot_install_duration_seconds", "Time in which a snapshot took the place of the content here."), func(m *Member) *mvcc.Durations { return &m.store.Counts().Restores }},
+// histograms of the member; where they are made says what they are called.
+func (m *Member) histograms() []mvcc.Durations {
+	store := m.store.Counts()
+	return []mvcc.Durations{
+		m.log.appends.took, store.Commits, store.Defrags, m.counters.applied.took, m.proposer.meter.took, store.Sweeps,
+		m.transport.sending.meter.took, store.Restores,
+	}
 }
 
 var alarmOn = describe("kontiki_store_alarm", "1 for each alarm that is on.", "kind", "member")
@@ -124,8 +115,8 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range metrics {
 		out <- m.desc
 	}
-	for _, h := range histograms {
-		out <- h.desc
+	for _, h := range c.m.histograms() {
+		h.Describe(out)
 	}
 	out <- alarmOn
 }
@@ -139,9 +130,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range metrics {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(c.m, &s))
 	}
-	for _, h := range histograms {
-		count, sum, buckets := h.value(c.m).Buckets()
-		out <- prometheus.MustNewConstHistogram(h.desc, count, sum, buckets)
+	for _, h := range c.m.histograms() {
+		h.Collect(out)
 	}
 	for _, a := range s.Alarms {
 		out <- prometheus.MustNewConstMetric(alarmOn, prometheus.GaugeValue, 1, a.Kind, a.MemberID)

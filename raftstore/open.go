@@ -23,7 +23,7 @@ func Open(cfg Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{cfg: cfg, changes: newTurn(), retention: retention{keep: cfg.HistoryRetention}, closed: make(chan struct{}), removed: make(chan struct{})}
+	m := &Member{cfg: cfg, changes: newTurn(), retention: retention{keep: cfg.HistoryRetention}, closed: make(chan struct{}), removed: make(chan struct{}), counters: counters{applied: newFSMMeter()}}
 	if err := m.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store member %s: %w", cfg.NodeID, err), m.release())
 	}

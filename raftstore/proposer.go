@@ -66,6 +66,7 @@ func newProposer(r *raft.Raft) *proposer {
 		inFlight: make(chan flight, maxInFlight),
 		slots:    make(chan struct{}, maxInFlight),
 		stop:     make(chan struct{}),
+		meter:    newProposalMeter(),
 	}
 }
 

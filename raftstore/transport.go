@@ -35,7 +35,7 @@ var _ raft.WithPreVote = transport{}
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 func newTransport(m *mux, c Config) transport {
-	return transport{sending: &sending{}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return transport{sending: &sending{meter: newSnapshotMeter()}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  &raftStream{mux: m, closed: make(chan struct{})},
 		MaxPool: transportPool,
 		Timeout: transportTimeout,

@@ -23,6 +23,7 @@ type Controller struct {
 
 	mu      sync.Mutex // guards what follows, levels and queues included
 	schemas []*flowcontrolv1.FlowSchema
+	rest    *flowcontrolv1.FlowSchema // catch-all, one of schemas
 	levels  map[string]*level
 	order   []*level // of levels, by name: those that are asked first for a free seat
 }
@@ -62,6 +63,11 @@ func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*fl
 		c.metrics.nominal.WithLabelValues(l.name).Set(float64(l.nominal))
 	}
 	slices.SortFunc(c.order, func(a, b *level) int { return cmp.Compare(a.name, b.name) })
+	for _, s := range schemas {
+		if s.Name == flowcontrolv1.FlowSchemaNameCatchAll {
+			c.rest = s
+		}
+	}
 	for _, l := range gone { // whoever waits in a level that is gone need not wait
 		l.exempt = true
 		c.serve(l)
@@ -150,7 +156,7 @@ func (c *Controller) match(r *Request) (*flowcontrolv1.FlowSchema, *level) {
 			return s, l
 		}
 	}
-	return mandatorySchemas()[1], c.levels[flowcontrolv1.PriorityLevelConfigurationNameCatchAll]
+	return c.rest, c.levels[flowcontrolv1.PriorityLevelConfigurationNameCatchAll]
 }
 
 // mayRun says whether the level has a seat for one more, its own or a borrowed one. c.mu is held.

@@ -64,7 +64,6 @@ func mandatoryLevels() []*flowcontrolv1.PriorityLevelConfiguration {
 	return []*flowcontrolv1.PriorityLevelConfiguration{exempt, rest}
 }
 
-// mandatorySchemas has exempt first and catch-all second.
 func mandatorySchemas() []*flowcontrolv1.FlowSchema {
 	return []*flowcontrolv1.FlowSchema{
 		schema("exempt", "exempt", 1, "", groups("system:masters"), everything()),
