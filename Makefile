@@ -22,7 +22,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ---- build ----
 
@@ -85,8 +85,8 @@ api-docs: ## write the generated part of docs/api.md anew
 	$(GO) test -count=1 -run TestAPITable ./docs -update
 
 .PHONY: simulate
-simulate: ## run 1,000 seeds of the cluster simulation
-	$(STATIC) test -count=1 -vet=off -timeout 40m ./raftstore/simulation -sim.seeds 1000
+simulate: ## run the cluster simulation alone, with as many seeds as `make test`
+	$(STATIC) test -count=1 -vet=off -timeout 40m ./raftstore/simulation
 
 .PHONY: soak
 soak: ## kill, stop and partition real members for 10 minutes; then many seeds of the cluster simulation (SOAK, SOAK_FIRST)
@@ -118,7 +118,7 @@ lint: bin/staticcheck ## gofmt, go vet, staticcheck
 bench: build nft ## compare the store with etcd, measure the API server and a node, and print the figures
 	$(STATIC) run ./internal/bench
 
-UPSTREAM ?= $(HOME)/.cache/kontiki-conformance/kube-apiserver
+UPSTREAM ?= $(CONFORMANCE_OUT)/kube-apiserver
 
 .PHONY: bench-api
 bench-api: bin/kontiki ## the API loads of the bench beside a kube-apiserver with an etcd (UPSTREAM)
