@@ -51,3 +51,31 @@ func TestEmptyDiskDoesNotVote(t *testing.T) {
 		t.Fatal("it did not join")
 	})
 }
+
+// TestVoteForMemberThatWasPromotedMeanwhile: c loses its vote and gets it back while b is away; then a is lost. b, which takes c for a
+// learner, and c are a majority, and only c has all that was acknowledged.
+func TestVoteForMemberThatWasPromotedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster(t, dir, nil)
+		defer cl.close()
+		a := cl.leader(names...)
+		b, c := cl.members[cl.others(a)[0]], cl.members[cl.others(a)[1]]
+		suffrage := func(m *Member) raft.ServerSuffrage {
+			s, _ := serverByID(m.servers(), c.cfg.NodeID)
+			return s.Suffrage
+		}
+		require.NoError(t, a.DemoteMember(t.Context(), c.cfg.NodeID))
+		require.Eventually(t, func() bool { return suffrage(b) == raft.Nonvoter }, 10*time.Second, 10*time.Millisecond)
+		cl.network.Partition([]string{b.cfg.NodeID})
+		require.NoError(t, a.raft.AddVoter(c.raftID(), raft.ServerAddress(c.cfg.NodeID), 0, 0).Error(), "a and c are a majority with c's vote")
+		_, err := a.Txn(t.Context(), putTxn("k", "acknowledged"))
+		require.NoError(t, err)
+		require.Equal(t, raft.Nonvoter, suffrage(b))
+
+		cl.network.Partition([]string{a.cfg.NodeID})
+		require.Same(t, c, cl.leader(b.cfg.NodeID, c.cfg.NodeID))
+		require.NoError(t, b.WaitReady(t.Context()))
+		cl.network.Heal()
+	})
+}
