@@ -3,6 +3,8 @@ package differential
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,6 +76,18 @@ func Scenarios(subjects []Subject) []Scenario {
 	out := []Scenario{documents()}
 	for _, s := range subjects {
 		out = append(out, Scenario{Name: s.name(), Kind: s.Object.GetKind(), Steps: s.steps()})
+	}
+	return out
+}
+
+// Select returns those scenarios whose names match only, with the steps whose names match steps.
+func Select(scenarios []Scenario, only, steps *regexp.Regexp) []Scenario {
+	var out []Scenario
+	for _, s := range scenarios {
+		if only.MatchString(s.Name) {
+			s.Steps = slices.DeleteFunc(s.Steps, func(step Step) bool { return !steps.MatchString(step.Name) })
+			out = append(out, s)
+		}
 	}
 	return out
 }

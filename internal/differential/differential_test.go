@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,13 @@ const upstreamVariable = "KONTIKI_UPSTREAM"
 // reportVariable names a file for everything that differs, known or not; optional.
 const reportVariable = "KONTIKI_DIFF_REPORT"
 
+// onlyVariable and stepsVariable are patterns of the scenarios ("pods|jobs.batch") and steps ("create.*") to run;
+// empty means all. What steps build on ("create") must be among them.
+const (
+	onlyVariable  = "KONTIKI_DIFF_ONLY"
+	stepsVariable = "KONTIKI_DIFF_STEPS"
+)
+
 // TestAgainstUpstream fails for every difference without a reason in testdata/known.tsv.
 func TestAgainstUpstream(t *testing.T) {
 	program := os.Getenv(upstreamVariable)
@@ -47,10 +55,21 @@ func TestAgainstUpstream(t *testing.T) {
 	upstream, kontiki := serverOf(t, upstreamConfig), serverOf(t, config)
 	makeNamespace(t, upstream, kontiki)
 	subjects := subjectsOf(t, upstreamConfig)
-	scenarios := Scenarios(subjects)
+	scenarios := Select(Scenarios(subjects), patternOf(t, onlyVariable), patternOf(t, stepsVariable))
 	found, err := Run(t.Context(), upstream, kontiki, scenarios)
 	require.NoError(t, err)
 	judge(t, scenarios, found)
+}
+
+// patternOf is the pattern in an environment variable, of a whole text.
+func patternOf(t *testing.T, variable string) *regexp.Regexp {
+	value := os.Getenv(variable)
+	if value == "" {
+		value = ".*"
+	}
+	out, err := regexp.Compile("^(?:" + value + ")$")
+	require.NoError(t, err)
+	return out
 }
 
 func judge(t *testing.T, scenarios []Scenario, found []Difference) {

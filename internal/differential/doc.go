@@ -8,5 +8,6 @@
 //
 // Differences that have a reason are listed in testdata/known.tsv with it; docs/conformance.md shows that list.
 //
-// Read first: corpus.go, then exchange.go and compare.go. `make diff-upstream` runs it.
+// Read first: corpus.go, then exchange.go and compare.go. `make diff-upstream` runs it;
+// KONTIKI_DIFF_ONLY and KONTIKI_DIFF_STEPS choose a part, KONTIKI_DIFF_REPORT names a file for what differs.
 package differential
