@@ -55,6 +55,8 @@ var (
 	ErrAddressTaken = errors.New("raftstore: address is taken by another member")
 	// ErrNameTaken: another member, at another address, has this name.
 	ErrNameTaken = errors.New("raftstore: name is taken by another member")
+	// ErrStranger: the certificate of who asks is not that of a member, or not for the name under which it wants to join.
+	ErrStranger = errors.New("raftstore: certificate is not that of a member")
 	// ErrInvalidMember: an id or address is missing.
 	ErrInvalidMember = errors.New("raftstore: invalid member")
 	// ErrNotLearner: the member has its vote already.

@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -74,9 +75,25 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	if n < frameHeaderBytes-4 || n > maxFrameBytes {
 		return frame{}, fmt.Errorf("%w: frame of %d bytes", ErrFormat, n)
 	}
-	f := frame{number: binary.BigEndian.Uint64(h[4:]), kind: h[12], body: make([]byte, n-(frameHeaderBytes-4))}
-	_, err := io.ReadFull(r, f.body)
-	return f, err
+	body, err := readBody(r, int(n-(frameHeaderBytes-4)))
+	return frame{number: binary.BigEndian.Uint64(h[4:]), kind: h[12], body: body}, err
+}
+
+// promptBodyBytes is how much memory the mere announcement of a body gets.
+const promptBodyBytes = 64 << 10
+
+// readBody reads a body of n bytes. What is larger gets its memory as the bytes arrive, so that who announces much
+// and sends little costs little.
+func readBody(r io.Reader, n int) ([]byte, error) {
+	if n <= promptBodyBytes {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r, body)
+		return body, err
+	}
+	var body bytes.Buffer
+	body.Grow(promptBodyBytes)
+	_, err := io.CopyN(&body, r, int64(n))
+	return body.Bytes(), err
 }
 
 // errorCodes are the sentinels that keep their identity across members. The place in the list is the
@@ -87,7 +104,7 @@ var errorCodes = []error{
 	mvcc.ErrValueProvided, mvcc.ErrLeaseProvided, mvcc.ErrTooManyOps, mvcc.ErrInvalidOp,
 	mvcc.ErrLeaseNotFound, mvcc.ErrLeaseExists, mvcc.ErrLeaseTTL,
 	ErrMemberNotFound, ErrMemberExists, ErrAddressTaken, ErrInvalidMember, ErrNotLearner, ErrLearnerNotReady,
-	ErrNotEnoughMembers, ErrTransferFailed, ErrBadTransferee, ErrRemoved, ErrNoSpace, ErrNameTaken,
+	ErrNotEnoughMembers, ErrTransferFailed, ErrBadTransferee, ErrRemoved, ErrNoSpace, ErrNameTaken, ErrStranger,
 }
 
 func encodeError(err error) []byte {

@@ -3,7 +3,6 @@ package raftstore
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"slices"
 )
@@ -17,11 +16,11 @@ import (
 // A member that joins knows nobody yet, or what a snapshot says, which may be out of date: until its own configuration lists it,
 // it takes messages from anyone with a certificate. It has no vote to give then (votes.go).
 
-// errStranger: the certificate is not a member's.
-var errStranger = errors.New("raftstore: certificate is not that of a member")
+// identity is who is at the other end of a connection: the names of its certificate. Nil is a connection without TLS.
+type identity struct{ names []string }
 
-// admit decides about a connection for raft. Without TLS there is nothing to decide by.
-func (m *Member) admit(conn net.Conn) error {
+// identify returns who is at the other end of a connection. The TLS handshake must be over: something was read.
+func identify(conn net.Conn) *identity {
 	if t, ok := conn.(*trackedConn); ok {
 		conn = t.Conn
 	}
@@ -29,16 +28,24 @@ func (m *Member) admit(conn net.Conn) error {
 	if !ok {
 		return nil
 	}
-	certificates := secured.ConnectionState().PeerCertificates
-	if len(certificates) == 0 {
-		return errStranger
+	who := &identity{}
+	if chain := secured.ConnectionState().PeerCertificates; len(chain) > 0 {
+		who.names = append([]string{chain[0].Subject.CommonName}, chain[0].DNSNames...)
 	}
-	names := append([]string{certificates[0].Subject.CommonName}, certificates[0].DNSNames...)
-	if !m.isMember() || m.knowsAny(names) || m.othersKnow(names) {
+	return who
+}
+
+// is says whether the other end may go by a name. Without TLS there is nothing to decide by.
+func (i *identity) is(name string) bool { return i == nil || slices.Contains(i.names, name) }
+
+// admit decides about a connection for raft.
+func (m *Member) admit(conn net.Conn) error {
+	who := identify(conn)
+	if who == nil || !m.isMember() || m.knowsAny(who.names) || m.othersKnow(who.names) {
 		return nil
 	}
-	m.cfg.Log.Warn("refused raft messages: the certificate is not that of a member", "names", names, "from", conn.RemoteAddr())
-	return errStranger
+	m.cfg.Log.Warn("refused raft messages: the certificate is not that of a member", "names", who.names, "from", conn.RemoteAddr())
+	return ErrStranger
 }
 
 // knowsAny says whether one of the names is that of a member that this one knows.

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -54,7 +55,7 @@ func (m *Member) join(ctx context.Context) {
 
 // givesUp says whether it is of no use to ask again: another answer cannot be expected, or it took too long.
 func (m *Member) givesUp(err error, began time.Time) bool {
-	return errors.Is(err, ErrNameTaken) || isUntrusted(err) || m.cfg.JoinTimeout > 0 && time.Since(began) >= m.cfg.JoinTimeout
+	return errors.Is(err, ErrNameTaken) || errors.Is(err, ErrStranger) || isUntrusted(err) || m.cfg.JoinTimeout > 0 && time.Since(began) >= m.cfg.JoinTimeout
 }
 
 // isUntrusted says whether one end does not trust the other's certificate.
@@ -81,12 +82,16 @@ func (m *Member) askToJoin(ctx context.Context, address string) error {
 	return err
 }
 
-// letJoin answers askToJoin. Who may ask was decided when its connection was accepted (identity.go).
-func (s *server) letJoin(ctx context.Context, body []byte) error {
+// letJoin answers askToJoin, for who has a certificate. It gets in under a name of that only: by the name all others will know the
+// member's connections (identity.go).
+func (s *server) letJoin(ctx context.Context, caller *identity, body []byte) error {
 	d := decoder{b: body}
 	id, address, name := d.string(), d.string(), d.string()
 	if err := d.end(); err != nil {
 		return err
+	}
+	if !caller.is(cmp.Or(name, id)) {
+		return fmt.Errorf("%w: it is not for %q", ErrStranger, cmp.Or(name, id))
 	}
 	return s.member.change(ctx, change{kind: changeAdd, id: id, address: address, name: name})
 }

@@ -31,11 +31,27 @@ func (r *retention) save(dir string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, marksFile)
-	if err := os.WriteFile(path+".tmp", append(b, '\n'), 0o600); err != nil {
-		return errors.Join(err, os.Remove(path+".tmp"))
+	return replaceFile(filepath.Join(dir, marksFile), append(b, '\n'))
+}
+
+// replaceFile puts content at path whole or not at all, and on disk when it returns: a name that points to bytes which
+// a power cut took would be as good as no file.
+func replaceFile(path string, content []byte) error {
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
 	}
-	return os.Rename(path+".tmp", path)
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 // load takes up what save wrote. Newest is the store's newest revision; a mark beyond it is of another life of the directory.

@@ -32,6 +32,7 @@ func (s *server) serve(conn net.Conn) {
 	defer group.Wait()
 	defer cancel()
 
+	caller := identify(conn)
 	in, out := bufio.NewReader(conn), bufio.NewWriter(conn)
 	var mu sync.Mutex // guards out
 	slots := make(chan struct{}, maxServed)
@@ -43,7 +44,7 @@ func (s *server) serve(conn net.Conn) {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			answer := s.answer(ctx, f)
+			answer := s.answer(ctx, caller, f)
 			mu.Lock()
 			defer mu.Unlock()
 			if writeFrame(out, answer) != nil {
@@ -53,17 +54,17 @@ func (s *server) serve(conn net.Conn) {
 	}
 }
 
-func (s *server) answer(ctx context.Context, f frame) frame {
+func (s *server) answer(ctx context.Context, caller *identity, f frame) frame {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	kind, body, err := s.do(ctx, f)
+	kind, body, err := s.do(ctx, caller, f)
 	if err != nil {
 		kind, body = frameError, encodeError(err)
 	}
 	return frame{number: f.number, kind: kind, body: body}
 }
 
-func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err error) {
+func (s *server) do(ctx context.Context, caller *identity, f frame) (kind byte, body []byte, err error) {
 	var e encoder
 	switch f.kind {
 	case frameProposal:
@@ -97,7 +98,7 @@ func (s *server) do(ctx context.Context, f frame) (kind byte, body []byte, err e
 		}
 		return frameDone, nil, err
 	case frameJoin:
-		return frameDone, nil, s.letJoin(ctx, f.body)
+		return frameDone, nil, s.letJoin(ctx, caller, f.body)
 	case frameMembership:
 		return frameDone, nil, s.membership(ctx, f.body)
 	case frameHash:

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -148,6 +149,35 @@ func TestRaftIsForMembers(t *testing.T) {
 		require.Equal(t, admitted, errors.Is(err, os.ErrDeadlineExceeded), "kind %c: %v", kind, err)
 		require.NoError(t, conn.Close())
 	}
+}
+
+// TestJoinUnderItsOwnName: a certificate lets a member in under a name that it is for, and no other: not that of a member
+// whose disk was lost, whose place it would take, nor a new one.
+func TestJoinUnderItsOwnName(t *testing.T) {
+	authority := newAuthority(t)
+	open := func(id, name, certificate string, tune func(*Config)) *Member {
+		server, client := authority.issue(t, certificate)
+		n, err := Listen("127.0.0.1:0", "", server, client)
+		require.NoError(t, err)
+		cfg := Config{Dir: t.TempDir(), NodeID: id, Name: name, Network: n, RequestTimeout: 30 * time.Second}
+		tune(&cfg)
+		return openMember(t, cfg)
+	}
+	a := open("a", "node-a", "node-a", func(c *Config) { c.Bootstrap = true })
+	defer func() { require.NoError(t, a.Close()) }()
+	joins := func(c *Config) { c.Join = []string{a.cfg.Network.Address()} }
+	for _, claimed := range []struct{ id, name string }{{"x", "node-a"}, {"x", "node-b"}, {"node-a", ""}, {"x", ""}} {
+		x := open(claimed.id, claimed.name, "node-x", joins)
+		ended, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		require.ErrorIs(t, x.WaitReady(ended), ErrStranger, "%+v", claimed)
+		cancel()
+		require.NoError(t, x.Close())
+	}
+	require.Len(t, a.LocalMembers(), 1)
+	x := open("x", "node-x", "node-x", joins)
+	defer func() { require.NoError(t, x.Close()) }()
+	require.NoError(t, x.WaitReady(t.Context()))
+	require.Equal(t, []string{"node-a", "node-x"}, []string{a.LocalMembers()[0].Name, a.LocalMembers()[1].Name})
 }
 
 // anyone admits every connection.

@@ -19,7 +19,10 @@ type cluster struct {
 	links   map[[2]int]*link // from the first to the second
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T) *cluster { return newClusterOn(t, nil) }
+
+// newClusterOn makes a cluster whose members have a disk each; newDisk nil is the disk of all.
+func newClusterOn(t *testing.T, newDisk func(t *testing.T, name string) *disk) *cluster {
 	c := &cluster{links: map[[2]int]*link{}}
 	dir := t.TempDir()
 	var hosts []*host
@@ -36,7 +39,12 @@ func newCluster(t *testing.T) *cluster {
 	}
 	for _, h := range hosts {
 		spec.ID, spec.Dir, spec.Socket = h.name, filepath.Join(dir, h.name), filepath.Join(dir, h.name+".sock")
-		c.members = append(c.members, newMember(t, h, spec))
+		var d *disk
+		if newDisk != nil {
+			d = newDisk(t, h.name)
+			spec.Dir, spec.Cgroup = filepath.Join(d.dir, "member"), d.cgroup
+		}
+		c.members = append(c.members, newMember(t, h, spec, d))
 	}
 	return c
 }

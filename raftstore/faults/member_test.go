@@ -29,6 +29,7 @@ const memberEnv = "KONTIKI_FAULTS_MEMBER"
 // memberSpec is what a member process is told.
 type memberSpec struct {
 	ID, Dir, Socket string
+	Cgroup          string // to run in; empty for that of the test
 	Peers           []raftstore.Peer
 }
 
@@ -37,6 +38,11 @@ func runMember(text string) error {
 	var spec memberSpec
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		return err
+	}
+	if spec.Cgroup != "" {
+		if err := enterCgroup(spec.Cgroup); err != nil {
+			return err
+		}
 	}
 	config := raftstore.Config{
 		Dir: spec.Dir, NodeID: spec.ID, Bootstrap: true, Peers: spec.Peers,
@@ -68,6 +74,7 @@ func runMember(text string) error {
 // member is a member as the test sees it: its process, if it runs, and a client that asks it alone.
 type member struct {
 	host   *host
+	disk   *disk // nil for that of the test
 	spec   memberSpec
 	log    string
 	client *clientv3.Client
@@ -78,8 +85,8 @@ type member struct {
 	killed  bool          // by the test, or about to be
 }
 
-func newMember(t *testing.T, h *host, spec memberSpec) *member {
-	m := &member{host: h, spec: spec, log: filepath.Join(spec.Dir, "..", spec.ID+".log")}
+func newMember(t *testing.T, h *host, spec memberSpec, d *disk) *member {
+	m := &member{host: h, disk: d, spec: spec, log: strings.TrimSuffix(spec.Socket, ".sock") + ".log"}
 	var err error
 	m.client, err = clientv3.New(clientv3.Config{
 		Endpoints: []string{"unix://" + spec.Socket},
