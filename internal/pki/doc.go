@@ -11,6 +11,7 @@
 //     files, is an error that names the file. So is a damaged certificate.
 //   - A certificate is issued again only when it or its key is missing, when it lacks a name or
 //     address it needs now, or when it ends within 30 days.
+//   - The certificate of a store's member is for its machine alone: it does not name localhost.
 //   - Directories are 0700, files 0600; a file appears whole or not at all.
 //
 // Not yet: renewal while the process runs, rotation of an authority, and joining by a signing

@@ -136,6 +136,41 @@ func TestServerCertificateFollowsItsNames(t *testing.T) {
 	require.Equal(t, admin, p.Client(Admin).CertPEM, "only what lacks a name is issued again")
 }
 
+// TestPeerCertificateIsForOneMachine: a member cannot show its certificate where another is expected, nor go by its name.
+// One of an earlier version, which named localhost, is issued again.
+func TestPeerCertificateIsForOneMachine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	options := Options{NodeName: "a", NodeIPs: []net.IP{net.IPv4(10, 0, 0, 1)}}
+	p, err := Open(dir, options)
+	require.NoError(t, err)
+	requireOnly := func(p *PKI) {
+		t.Helper()
+		leaf := p.StorePeer().Certificates[0].Leaf
+		require.Equal(t, []string{"a"}, leaf.DNSNames)
+		require.Len(t, leaf.IPAddresses, 1)
+		for host, good := range map[string]bool{"a": true, "10.0.0.1": true, "b": false, "10.0.0.2": false, "localhost": false, "127.0.0.1": false} {
+			require.Equal(t, good, leaf.VerifyHostname(host) == nil, host)
+		}
+	}
+	requireOnly(p)
+	serving := p.StorePeer().Certificates[0].Leaf.SerialNumber
+
+	wide := p.peerProfile()
+	wide.names = append(wide.names, localhost)
+	require.NoError(t, p.store.issue(filepath.Join(dir, storePeer), wide, time.Now()))
+	p, err = Open(dir, options)
+	require.NoError(t, err)
+	requireOnly(p)
+	require.NotEqual(t, serving, p.StorePeer().Certificates[0].Leaf.SerialNumber)
+	again, err := Open(dir, options)
+	require.NoError(t, err)
+	require.Equal(t, p.pairs[storePeer].CertPEM, again.pairs[storePeer].CertPEM, "once is enough")
+
+	named, err := Open(filepath.Join(t.TempDir(), "pki"), Options{NodeName: localhost})
+	require.NoError(t, err)
+	require.Equal(t, []string{localhost}, named.StorePeer().Certificates[0].Leaf.DNSNames)
+}
+
 func TestRenewalOnStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	p, err := Open(dir, Options{})
@@ -156,7 +191,7 @@ func TestRenewalOnStart(t *testing.T) {
 
 // Every server configuration accepts the client it is made for, and no other authority's.
 func TestHandshakes(t *testing.T) {
-	p, err := Open(filepath.Join(t.TempDir(), "pki"), Options{})
+	p, err := Open(filepath.Join(t.TempDir(), "pki"), Options{NodeName: "n1"})
 	require.NoError(t, err)
 	nodeClient, nodeServing, err := p.Node("n1", nil)
 	require.NoError(t, err)
@@ -215,7 +250,7 @@ func handshake(t *testing.T, server, client *tls.Config) (string, error) {
 	defer a.Close()
 	defer b.Close()
 	client = client.Clone()
-	client.ServerName = "localhost"
+	client.ServerName = "n1"
 	if certificates := client.Certificates; len(certificates) > 0 {
 		// Shown even to a server that has not asked for this authority's, as an attacker would.
 		client.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {

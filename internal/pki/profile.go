@@ -18,6 +18,7 @@ type profile struct {
 	usage  []x509.ExtKeyUsage
 	names  []string
 	ips    []net.IP
+	never  []string // names that it must not have
 }
 
 var (
@@ -38,9 +39,12 @@ func (p profile) template() *x509.Certificate {
 }
 
 // satisfiedBy reports whether cert names the same holder and at least the same places. A name too
-// many does no harm: an address that a machine has lost may come back.
+// many does no harm, unless it is one that everybody would have: an address that a machine has lost may come back.
 func (p profile) satisfiedBy(cert *x509.Certificate) bool {
 	if cert.Subject.CommonName != p.user || !slices.Equal(cert.Subject.Organization, p.groups) {
+		return false
+	}
+	if slices.ContainsFunc(p.never, func(name string) bool { return slices.Contains(cert.DNSNames, name) }) {
 		return false
 	}
 	for _, name := range p.names {
@@ -88,8 +92,6 @@ func (p *PKI) certificates() []certificate {
 	client := func(user string, groups ...string) profile {
 		return profile{user: user, groups: groups, usage: asClient}
 	}
-	peer := serving("kontiki-store-peer")
-	peer.usage = asPeer
 	return []certificate{
 		{apiServing, p.cluster, p.apiServingProfile()},
 		{apiAgentClient, p.cluster, client("kube-apiserver-kubelet-client", "system:kontiki")},
@@ -97,14 +99,29 @@ func (p *PKI) certificates() []certificate {
 		{ControllerManager, p.cluster, client("system:kube-controller-manager")},
 		{Scheduler, p.cluster, client("system:kube-scheduler")},
 		{storeServing, p.store, serving("kontiki-store")},
-		{storePeer, p.store, peer},
+		{storePeer, p.store, p.peerProfile()},
 		{storeClient, p.store, client("kontiki-store-client")},
 		{frontProxyClient, p.frontProxy, client("front-proxy-client")},
 	}
 }
 
+// peerProfile is for this machine alone. The other members know it by these names, and check them on both ends of a
+// connection: with localhost and its addresses in it, each member's certificate would be good for any other's.
+func (p *PKI) peerProfile() profile {
+	peer := profile{user: "kontiki-store-peer", usage: asPeer, ips: p.opts.NodeIPs}
+	if p.opts.NodeName != "" {
+		peer.names = []string{p.opts.NodeName}
+	}
+	if p.opts.NodeName != localhost {
+		peer.never = []string{localhost}
+	}
+	return peer
+}
+
+const localhost = "localhost"
+
 func (p *PKI) hostNames() []string {
-	names := []string{"localhost"}
+	names := []string{localhost}
 	if p.opts.NodeName != "" {
 		names = append(names, p.opts.NodeName)
 	}
@@ -145,7 +162,7 @@ func (p *PKI) Node(name string, ips []net.IP) (client, serving *KeyPair, err err
 		return nil, nil, fmt.Errorf("pki: %w", err)
 	}
 	serving, err = p.cluster.pair(filepath.Join(dir, "serving"), profile{user: user, groups: []string{"system:nodes"},
-		usage: asServer, names: []string{name, "localhost"}, ips: append([]net.IP{net.IPv4(127, 0, 0, 1)}, ips...)}, p.opts.Now())
+		usage: asServer, names: []string{name, localhost}, ips: append([]net.IP{net.IPv4(127, 0, 0, 1)}, ips...)}, p.opts.Now())
 	if err != nil {
 		return nil, nil, fmt.Errorf("pki: %w", err)
 	}
