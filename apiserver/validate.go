@@ -27,18 +27,10 @@ func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) fi
 		faults = apivalidation.ValidateObjectMetaAccessorUpdate(m, accessor(old), metadataPath)
 	}
 	faults = append(faults, validateFinalizers(m)...)
-	strategy := &t.resource.Strategy
 	if t.sub != nil && t.sub.Validate != nil {
 		return append(faults, t.sub.Validate(ctx, obj, old)...)
 	}
-	own := field.ErrorList{}
-	if strategy.Validate != nil {
-		own = strategy.Validate(ctx, obj)
-	}
-	if len(own) == 0 && strategy.ValidateUpdate != nil {
-		own = strategy.ValidateUpdate(ctx, obj, old)
-	}
-	return append(faults, own...)
+	return append(faults, t.resource.Strategy.JudgeUpdate(ctx, obj, old)...)
 }
 
 // anyName leaves the name of an existing object in peace: rules may have become stricter since.

@@ -30,27 +30,39 @@ func declare(s *runtime.Scheme, r *Resource) {
 	if !s.HasValidationFunc(r.New()) {
 		return
 	}
-	own, ownUpdate := r.Strategy.Validate, r.Strategy.ValidateUpdate
+	own := r.Strategy.Validate
 	r.Strategy.Validate = func(ctx context.Context, obj runtime.Object) field.ErrorList {
 		var faults field.ErrorList
 		if own != nil {
 			faults = own(ctx, obj)
 		}
-		if exists(obj) { // an update: the other func's business
+		if exists(obj) { // an update: the next func's business
 			return faults
 		}
 		return merged(faults, s.Validate(ctx, gates, obj))
 	}
-	r.Strategy.ValidateUpdate = func(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-		var faults field.ErrorList
-		if ownUpdate != nil {
-			faults = ownUpdate(ctx, obj, old)
-		}
-		return merged(faults, s.ValidateUpdate(ctx, gates, obj, old))
+	r.Strategy.declaredUpdate = func(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+		return s.ValidateUpdate(ctx, gates, obj, old)
 	}
 	for i := range r.Subresources {
 		declareSubresource(s, r, &r.Subresources[i])
 	}
+}
+
+// JudgeUpdate returns all faults of obj as the next version of old: those that it has by itself, and those of
+// the change.
+func (s *Strategy) JudgeUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	var faults field.ErrorList
+	if s.Validate != nil {
+		faults = s.Validate(ctx, obj)
+	}
+	if s.ValidateUpdate != nil {
+		faults = append(faults, s.ValidateUpdate(ctx, obj, old)...)
+	}
+	if s.declaredUpdate != nil {
+		faults = merged(faults, s.declaredUpdate(ctx, obj, old))
+	}
+	return faults
 }
 
 // declareSubresource does it for a subresource that shows the row's own kind and has rules of its own.

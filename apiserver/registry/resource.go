@@ -60,10 +60,12 @@ type Strategy struct {
 	PrepareForCreate func(ctx context.Context, obj runtime.Object)
 	PrepareForUpdate func(ctx context.Context, obj, old runtime.Object)
 
-	// Validate and ValidateUpdate return every fault at once, with Kubernetes' paths and causes.
-	// ValidateUpdate runs after Validate has accepted the new object.
+	// Validate and ValidateUpdate return every fault at once, with Kubernetes' paths and causes. On an
+	// update both run, Validate first, and the faults of both are reported (JudgeUpdate).
 	Validate       func(ctx context.Context, obj runtime.Object) field.ErrorList
 	ValidateUpdate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
+	// declaredUpdate are the rules that Kubernetes declares on the type (declared.go); nil if it has none.
+	declaredUpdate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
 
 	// ValidateName judges a name, or with prefix set a generateName; nil wants a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string
