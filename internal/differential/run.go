@@ -3,6 +3,7 @@ package differential
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -17,16 +18,36 @@ func Run(ctx context.Context, upstream, kontiki Server, scenarios []Scenario) ([
 	var found []Difference
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	for _, scenario := range scenarios {
+	for _, scenarios := range sameObjects(scenarios) {
 		group.Go(func() error {
-			differences, err := runScenario(ctx, upstream, kontiki, scenario)
-			mu.Lock()
-			defer mu.Unlock()
-			found = append(found, differences...)
-			return err
+			for _, scenario := range scenarios {
+				differences, err := runScenario(ctx, upstream, kontiki, scenario)
+				mu.Lock()
+				found = append(found, differences...)
+				mu.Unlock()
+				if err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	}
 	return found, group.Wait()
+}
+
+// sameObjects puts scenarios of one name together: they are about one object in several versions, and would
+// meet each other's if they ran at once.
+func sameObjects(scenarios []Scenario) [][]Scenario {
+	var out [][]Scenario
+	for _, s := range scenarios {
+		i := slices.IndexFunc(out, func(others []Scenario) bool { return others[0].Name == s.Name })
+		if i < 0 {
+			out = append(out, []Scenario{s})
+			continue
+		}
+		out[i] = append(out[i], s)
+	}
+	return out
 }
 
 func runScenario(ctx context.Context, upstream, kontiki Server, scenario Scenario) ([]Difference, error) {
