@@ -64,19 +64,38 @@ type comparison struct {
 
 func (c *comparison) add(path string, upstream, kontiki any) {
 	d := c.base
-	d.Path, d.Upstream, d.Kontiki = strings.TrimPrefix(path, "."), shorten(upstream), shorten(kontiki)
+	d.Path = strings.TrimPrefix(path, ".")
+	d.Upstream, d.Kontiki = shorten(shown(upstream), shown(kontiki))
 	c.found = append(c.found, d)
 }
 
-func shorten(value any) string {
-	out := fmt.Sprint(value)
+func shown(value any) string {
 	if s, ok := value.(string); ok && s != absent {
-		out = fmt.Sprintf("%q", s)
+		return fmt.Sprintf("%q", s)
 	}
-	if len(out) > 300 {
-		out = out[:300] + "…"
+	return fmt.Sprint(value)
+}
+
+// shorten cuts two long texts down to where they begin to differ.
+func shorten(a, b string) (string, string) {
+	const context, length = 60, 300
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
 	}
-	return out
+	cut := func(text string) string {
+		if len(text) <= length {
+			return text
+		}
+		if same > length/2 {
+			text = "…" + text[min(same, len(text))-context:]
+		}
+		if len(text) > length {
+			text = text[:length] + "…"
+		}
+		return text
+	}
+	return cut(a), cut(b)
 }
 
 // values compares two decoded values.
@@ -119,7 +138,7 @@ func (c *comparison) maps(path string, upstream, kontiki map[string]any) {
 	}
 }
 
-// lists pairs items that have names by these, others by their place.
+// lists pairs items that have names by these, others in their order.
 func (c *comparison) lists(path string, upstream, kontiki []any) {
 	if left, ok := byName(upstream); ok && len(upstream) > 0 {
 		if right, ok := byName(kontiki); ok {
@@ -127,32 +146,33 @@ func (c *comparison) lists(path string, upstream, kontiki []any) {
 			return
 		}
 	}
-	for i := range max(len(upstream), len(kontiki)) {
-		left, right := any(absent), any(absent)
-		if i < len(upstream) {
-			left = upstream[i]
-		}
-		if i < len(kontiki) {
-			right = kontiki[i]
-		}
-		c.values(fmt.Sprintf("%s[%d]", path, i), left, right)
+	for i, pair := range align(upstream, kontiki) {
+		c.values(fmt.Sprintf("%s[%d]", path, i), pair[0], pair[1])
 	}
 }
 
 func byName(list []any) (map[string]any, bool) {
 	out := map[string]any{}
 	for _, item := range list {
-		m, _ := item.(map[string]any)
-		name, ok := m["name"].(string)
-		if !ok {
-			if meta, isMap := m["metadata"].(map[string]any); isMap {
-				name, ok = meta["name"].(string)
-			}
-		}
+		name, ok := nameOf(item)
 		if !ok || out[name] != nil {
 			return nil, false
 		}
 		out[name] = item
 	}
 	return out, true
+}
+
+// nameOf is what tells an item of a list from the others, whatever its place.
+func nameOf(item any) (string, bool) {
+	m, _ := item.(map[string]any)
+	if manager, ok := m["manager"].(string); ok && m["operation"] != nil {
+		return fmt.Sprint(manager, " ", m["operation"], " ", m["apiVersion"], " ", m["subresource"]), true
+	}
+	if name, ok := m["name"].(string); ok {
+		return name, true
+	}
+	meta, _ := m["metadata"].(map[string]any)
+	name, ok := meta["name"].(string)
+	return name, ok
 }

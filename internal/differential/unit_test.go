@@ -3,6 +3,7 @@ package differential
 import (
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,4 +69,29 @@ func TestManifestsParse(t *testing.T) {
 		require.NotEmpty(t, m.GetName())
 		require.NotEmpty(t, m.GetKind())
 	}
+}
+
+// What one side has in addition is one difference; what follows it is compared with its like.
+func TestAlign(t *testing.T) {
+	event := func(kind, label string, rest string) any {
+		return map[string]any{"type": kind, "object": map[string]any{"rest": rest, "metadata": map[string]any{"name": "n", "labels": map[string]any{"l": label}}}}
+	}
+	left := []any{event("MODIFIED", "1", "a"), event("MODIFIED", "2", "a"), event("DELETED", "2", "a")}
+	right := []any{event("MODIFIED", "1", "b"), event("MODIFIED", "1", "c"), event("MODIFIED", "2", "a"), event("DELETED", "2", "a")}
+	require.Equal(t, [][2]any{{left[0], right[0]}, {absent, right[1]}, {left[1], right[2]}, {left[2], right[3]}}, align(left, right))
+	require.Equal(t, [][2]any{{"a", "b"}}, align([]any{"a"}, []any{"b"}))
+	require.Empty(t, align(nil, nil))
+}
+
+// Of two long texts the part is shown where they begin to differ.
+func TestShorten(t *testing.T) {
+	long := strings.Repeat("x", 500)
+	a, b := shorten(long+"1"+long, long+"2"+long)
+	require.NotEqual(t, a, b)
+	require.LessOrEqual(t, len(a), 310)
+	a, b = shorten("short", long)
+	require.Equal(t, "short", a)
+	require.Equal(t, long[:300]+"…", b)
+	a, _ = shorten(long, long+"2")
+	require.Equal(t, "…"+long[:60], a)
 }
