@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"kontiki/apiserver/storage"
 	"kontiki/watch"
@@ -114,8 +116,9 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 	if err := t.checkName(m); err != nil {
 		return nil, err
 	}
-	// Without a resourceVersion, and with "0", an update is unconditional, as all kinds of issue 2
-	// allow in Kubernetes. (Custom resources do not: 422.)
+	if err := t.checkConditional(m); err != nil {
+		return nil, err
+	}
 	if !sameRevision(m, old) {
 		return nil, t.conflict(optimisticLockMessage)
 	}
@@ -132,6 +135,18 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 func sameRevision(m metav1.Object, live runtime.Object) bool {
 	rv := m.GetResourceVersion()
 	return rv == "" || rv == "0" || rv == accessor(live).GetResourceVersion()
+}
+
+// checkConditional: without a resourceVersion, and with "0", an update is unconditional, which some kinds refuse.
+// The status names the resource where others name the kind, as in Kubernetes, whose storage makes it.
+func (t *target) checkConditional(m metav1.Object) error {
+	rv := m.GetResourceVersion()
+	if !t.resource.Strategy.NeedsResourceVersion || rv != "" && rv != "0" {
+		return nil
+	}
+	resource := t.resource.GroupVersionResource
+	return apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: resource.Resource}, t.name,
+		field.ErrorList{field.Invalid(metadataPath.Child("resourceVersion"), 0, "must be specified for an update")})
 }
 
 func (t *target) conflict(message string) error {

@@ -22,6 +22,7 @@ func admissionRows() []*Resource {
 	}
 	for _, r := range rows {
 		r.Namespaced, r.Categories = false, []string{"api-extensions"}
+		r.Strategy.NeedsResourceVersion = true
 	}
 	return rows
 }

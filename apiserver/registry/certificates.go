@@ -82,10 +82,11 @@ func clusterTrustBundles() *Resource {
 		certificatesv1.SchemeGroupVersion, "clustertrustbundles", "ClusterTrustBundle")
 	r.Namespaced = false
 	r.Strategy = Strategy{
-		NoGeneration:   true,
-		ValidateName:   trustBundleName,
-		Validate:       validator(validateTrustBundle),
-		ValidateUpdate: updateValidator(validateTrustBundleUpdate),
+		NoGeneration:         true,
+		NeedsResourceVersion: true,
+		ValidateName:         trustBundleName,
+		Validate:             validator(validateTrustBundle),
+		ValidateUpdate:       updateValidator(validateTrustBundleUpdate),
 	}
 	r.Fields = fieldSet(func(b *certificatesv1.ClusterTrustBundle) fields.Set {
 		return fields.Set{"spec.signerName": b.Spec.SignerName}
@@ -102,9 +103,10 @@ func podCertificateRequests() *Resource {
 	r := newRow[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList](
 		certificatesv1.SchemeGroupVersion, "podcertificaterequests", "PodCertificateRequest")
 	r.Strategy = Strategy{
-		NoGeneration:   true,
-		Validate:       validator(validatePodCertificateRequest),
-		ValidateUpdate: updateValidator(validatePodCertificateUpdate),
+		NoGeneration:         true,
+		NeedsResourceVersion: true,
+		Validate:             validator(validatePodCertificateRequest),
+		ValidateUpdate:       updateValidator(validatePodCertificateUpdate),
 	}
 	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *certificatesv1.PodCertificateRequest) { c.Spec = old.Spec }))}
 	r.Fields = fieldSet(func(c *certificatesv1.PodCertificateRequest) fields.Set {

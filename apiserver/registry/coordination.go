@@ -9,7 +9,7 @@ import (
 
 func coordinationRows() []*Resource {
 	r := newRow[coordinationv1.Lease, coordinationv1.LeaseList](coordinationv1.SchemeGroupVersion, "leases", "Lease")
-	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Validate: validator(validateLease)}
+	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, NeedsResourceVersion: true, Validate: validator(validateLease)}
 	r.Columns, r.Row = columns([]string{"Name", "Holder", "Age"}), cells(leaseRow)
 	return []*Resource{r}
 }

@@ -53,7 +53,7 @@ func declare(s *runtime.Scheme, r *Resource) {
 // the change.
 func (s *Strategy) JudgeUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	var faults field.ErrorList
-	if s.Validate != nil {
+	if s.Validate != nil && !s.UpdateRulesOnly {
 		faults = s.Validate(ctx, obj)
 	}
 	if s.ValidateUpdate != nil {

@@ -67,6 +67,10 @@ type Strategy struct {
 	// declaredUpdate are the rules that Kubernetes declares on the type (declared.go); nil if it has none.
 	declaredUpdate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
 
+	// UpdateRulesOnly is for kinds of which Kubernetes judges nothing but the change on an update: Validate does
+	// not run then.
+	UpdateRulesOnly bool
+
 	// ValidateName judges a name, or with prefix set a generateName; nil wants a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string
 
@@ -80,6 +84,10 @@ type Strategy struct {
 	// KeepStatusOnCreate lets a create carry a status (a node registers itself with one). An update
 	// of the main resource never changes the status, if there is a status subresource.
 	KeepStatusOnCreate bool
+
+	// NeedsResourceVersion refuses an update without a resourceVersion (leases, webhook configurations and some
+	// others, and custom resources).
+	NeedsResourceVersion bool
 
 	// AllowCreateOnUpdate lets PUT create the object, as Kubernetes allows for leases and some others.
 	AllowCreateOnUpdate bool

@@ -13,8 +13,9 @@ func nodeRows() []*Resource {
 	r := newRow[nodev1.RuntimeClass, nodev1.RuntimeClassList](nodev1.SchemeGroupVersion, "runtimeclasses", "RuntimeClass")
 	r.Namespaced = false
 	r.Strategy = Strategy{
-		NoGeneration:        true,
-		AllowCreateOnUpdate: true,
+		NoGeneration:         true,
+		AllowCreateOnUpdate:  true,
+		NeedsResourceVersion: true,
 		Validate: validator(func(c *nodev1.RuntimeClass) field.ErrorList {
 			return dnsLabel(field.NewPath("handler"), c.Handler)
 		}),

@@ -18,6 +18,7 @@ func storageRows() []*Resource {
 		r.Strategy.NoGeneration = true
 		r.Namespaced = r.Kind == "CSIStorageCapacity"
 		r.Strategy.ReturnDeleted = !r.Namespaced
+		r.Strategy.NeedsResourceVersion = r.Kind == "CSIDriver" || r.Kind == "CSIStorageCapacity"
 	}
 	return rows
 }

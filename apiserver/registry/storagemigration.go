@@ -16,8 +16,9 @@ func storageMigrationRows() []*Resource {
 		storagemigrationv1.SchemeGroupVersion, "storageversionmigrations", "StorageVersionMigration")
 	r.Namespaced = false
 	r.Strategy = Strategy{
-		NoGeneration: true,
-		Validate:     validator(validateMigration),
+		NoGeneration:         true,
+		NeedsResourceVersion: true,
+		Validate:             validator(validateMigration),
 		ValidateUpdate: updateValidator(func(m, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
 			return immutable(specPath, m.Spec, old.Spec)
 		}),
