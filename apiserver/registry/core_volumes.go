@@ -44,7 +44,7 @@ func persistentVolumes() *Resource {
 }
 
 func validatePersistentVolume(v *corev1.PersistentVolume) field.ErrorList {
-	faults := accessModes(v.Spec.AccessModes)
+	faults := accessModes(specPath.Child("accessModes"), v.Spec.AccessModes)
 	if len(v.Spec.Capacity) == 0 {
 		faults = append(faults, field.Required(specPath.Child("capacity"), ""))
 	} else if size, ok := v.Spec.Capacity[corev1.ResourceStorage]; !ok || len(v.Spec.Capacity) > 1 {
@@ -59,8 +59,7 @@ func validatePersistentVolume(v *corev1.PersistentVolume) field.ErrorList {
 		corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain)...)
 }
 
-func accessModes(modes []corev1.PersistentVolumeAccessMode) field.ErrorList {
-	path := specPath.Child("accessModes")
+func accessModes(path *field.Path, modes []corev1.PersistentVolumeAccessMode) field.ErrorList {
 	if len(modes) == 0 {
 		return field.ErrorList{field.Required(path, "at least 1 access mode is required")}
 	}
@@ -149,15 +148,20 @@ func defaultClaim(c *corev1.PersistentVolumeClaim) {
 }
 
 func validateClaim(c *corev1.PersistentVolumeClaim) field.ErrorList {
-	faults := accessModes(c.Spec.AccessModes)
-	path := specPath.Child("resources").Key(string(corev1.ResourceStorage)) // the path that Kubernetes gives
-	if size, ok := c.Spec.Resources.Requests[corev1.ResourceStorage]; !ok {
+	return validateClaimSpec(specPath, &c.Spec)
+}
+
+// validateClaimSpec judges what claims, ephemeral volumes and the claim templates of stateful sets share.
+func validateClaimSpec(at *field.Path, s *corev1.PersistentVolumeClaimSpec) field.ErrorList {
+	faults := accessModes(at.Child("accessModes"), s.AccessModes)
+	path := at.Child("resources").Key(string(corev1.ResourceStorage)) // the path that Kubernetes gives
+	if size, ok := s.Resources.Requests[corev1.ResourceStorage]; !ok {
 		faults = append(faults, field.Required(path, ""))
 	} else if size.Sign() <= 0 {
 		faults = append(faults, field.Invalid(path, size.String(), "must be greater than zero"))
 	}
-	if class := c.Spec.StorageClassName; class != nil && *class != "" {
-		faults = append(faults, dnsSubdomain(specPath.Child("storageClassName"), *class)...)
+	if class := s.StorageClassName; class != nil && *class != "" {
+		faults = append(faults, dnsSubdomain(at.Child("storageClassName"), *class)...)
 	}
 	return faults
 }
