@@ -152,7 +152,7 @@ func (c Config) raftConfig() *raft.Config {
 	rc.BatchApplyCh = true
 	rc.SnapshotInterval = c.SnapshotInterval
 	rc.SnapshotThreshold = c.SnapshotEntries
-	rc.TrailingLogs = c.SnapshotEntries / 2
+	rc.TrailingLogs = max(c.SnapshotEntries/2, 1) // package rejoin wants one
 	rc.NoSnapshotRestoreOnStart = true
 	rc.NoLegacyTelemetry = true
 	rc.Logger = raftLogger(c.Log)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"kontiki/mvcc"
+	"kontiki/raftstore/rejoin"
 )
 
 // Member is one member of the cluster: it keeps a copy of the store, takes part in elections, and
@@ -19,6 +20,7 @@ type Member struct {
 	cfg       Config
 	store     *mvcc.Store
 	log       *raftFiles
+	guard     *rejoin.Guard // of the log
 	raft      *raft.Raft
 	transport transport
 	snapshots raft.SnapshotStore

@@ -92,12 +92,11 @@ func (m *Member) startRaft() error {
 	if err := m.bootstrap(rc, logs); err != nil {
 		return err
 	}
-	guard, err := rejoin.New(logs, m.snapshots)
-	if err != nil {
+	if m.guard, err = rejoin.New(logs, m.snapshots, m.cfg.Log); err != nil {
 		return err
 	}
-	voting := newElectorate(m.transport, m.raftID(), guard)
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied}, guard, m.log, m.snapshots, voting)
+	voting := newElectorate(m.transport, m.raftID(), m.guard)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied}, m.guard, m.log, m.snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}
@@ -171,6 +170,7 @@ func (m *Member) WaitReady(ctx context.Context) error {
 func (m *Member) Close() (err error) {
 	m.closeOnce.Do(func() {
 		close(m.closed)
+		m.guard.Close() // raft may stand still
 		m.lessor.close()
 		m.proposer.close()
 		m.readIndex.close()
@@ -197,6 +197,7 @@ func (m *Member) handOver() {
 func (m *Member) release() error {
 	var errs []error
 	if m.raft != nil {
+		m.guard.Close()
 		errs = append(errs, m.raft.Shutdown().Error())
 	}
 	if m.forwarder != nil {

@@ -36,6 +36,7 @@ func (m *Member) exclude(err error) {
 	m.exclusion.Do(func() {
 		m.excluded = err
 		close(m.removed)
+		m.guard.Close() // raft may stand still
 		m.stopGroup()
 	})
 }

@@ -1,4 +1,4 @@
-// Package rejoin lets a follower go on after it was sent a snapshot, whatever its log holds. It stands
+// Package rejoin lets a follower go on after it was sent a snapshot, or after its disk was full, whatever its log holds. It stands
 // between hashicorp/raft 1.8.0 and two things that it uses, the log store and the transport's incoming
 // messages, and is needed with every log store, monotonic or not.
 //
@@ -30,9 +30,14 @@
 // more entries after S that conflict than TrailingLogs says. Compaction then deletes entry S itself, and
 // "after S, T" is refused. (The cluster simulation found it.)
 //
+// And a third one, with a disk that is full: when a conflict was truncated and the append that comes next fails, raft forgets to
+// look where its log ends (its own "TODO" in appendEntries). It asks for entries that are gone, and refuses all
+// that comes until it is restarted. Worse, "after L, old term comes …", of an old leader that leads again, it accepts from memory, and
+// acknowledges entries behind a hole.
+//
 // # The remedy
 //
-// Guard corrects it in five places:
+// Guard corrects it in six places:
 //
 //  1. A snapshot whose entry S the member has, in its log or in a snapshot, brings nothing: it
 //     becomes a heartbeat with the same answer. Nothing that was acknowledged is ever deleted.
@@ -44,14 +49,13 @@
 //  4. The commit index that comes with an append is at most the append's last entry (paper, figure 2:
 //     "index of last new entry"); raft takes its own last entry instead, which may be one that conflicts.
 //  5. Compaction leaves one entry more than raft says, so the last entry of the member's own snapshot stays.
+//  6. After a truncation, the append is tried until the disk takes it (append.go). Until then raft, whose memory is
+//     wrong, says nothing to anybody.
 //
 // In between the member votes as it did before the snapshot, for its last entry is the same. It cannot win,
 // since its log lacks the committed entry S, and it does not help others to win who could not before.
 //
 // New puts log and snapshot in order after a crash between the two.
-//
-// Not covered: raft also forgets where its log ends if a conflict was truncated and the append that comes
-// next fails (its own "TODO" in appendEntries). Such a member refuses entries until it is restarted.
 //
 // Read first: guard.go.
 package rejoin

@@ -1,6 +1,7 @@
 package rejoin
 
 import (
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,12 +22,23 @@ func (l leader) header() raft.RPCHeader {
 
 // appendAfter sends entries that follow an entry, and says whether the follower took them.
 func (l leader) appendAfter(term, prev, prevTerm, commit uint64, entries ...*raft.Log) bool {
-	var resp raft.AppendEntriesResponse
-	require.NoError(l.t, l.trans.AppendEntries("b", "b", &raft.AppendEntriesRequest{
+	resp, err := l.send(term, prev, prevTerm, commit, entries)
+	require.NoError(l.t, err)
+	return resp.Success
+}
+
+// tryAfter sends entries to a follower that may not answer.
+func (l leader) tryAfter(term, prev, prevTerm uint64, entries []*raft.Log) error {
+	_, err := l.send(term, prev, prevTerm, 0, entries)
+	return err
+}
+
+func (l leader) send(term, prev, prevTerm, commit uint64, entries []*raft.Log) (resp raft.AppendEntriesResponse, err error) {
+	err = l.trans.AppendEntries("b", "b", &raft.AppendEntriesRequest{
 		RPCHeader: l.header(), Term: term, Leader: []byte("a"),
 		PrevLogEntry: prev, PrevLogTerm: prevTerm, Entries: entries, LeaderCommitIndex: commit,
-	}, &resp))
-	return resp.Success
+	}, &resp)
+	return resp, err
 }
 
 // snapshot sends a snapshot of words up to an index.
@@ -244,7 +256,7 @@ func TestFit(t *testing.T) {
 			sink, err := snapshots.Create(1, 20, 2, servers, 1, trans)
 			require.NoError(t, err)
 			require.NoError(t, sink.Close())
-			_, err = New(log, snapshots)
+			_, err = New(log, snapshots, slog.Default())
 			require.ErrorIs(t, err, c.err)
 			m := &member{t: t, log: log}
 			m.requireLog(c.want[0], c.want[1])

@@ -3,6 +3,7 @@ package rejoin
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -16,6 +17,11 @@ var ErrGap = errors.New("rejoin: entries are missing between the snapshot and th
 // messages. See the package's documentation.
 type Guard struct {
 	raft.LogStore
+	log *slog.Logger
+
+	truncated bool // the log ends before the entry that raft takes for its last one; only raft's main loop uses it
+	closing   sync.Once
+	closed    chan struct{} // closed by Close
 
 	mu         sync.Mutex // guards the fields below; nothing else is locked while it is held
 	installed  position   // last entry of the latest snapshot that raft has restored or got installed
@@ -28,13 +34,13 @@ var _ raft.MonotonicLogStore = (*Guard)(nil)
 type position struct{ index, term uint64 }
 
 // New wraps a log store. It makes the log fit the latest snapshot, which a crash may have prevented, and
-// must therefore come before raft.NewRaft.
-func New(logs raft.LogStore, snapshots raft.SnapshotStore) (*Guard, error) {
+// must therefore come before raft.NewRaft. Compaction by raft has to leave at least one entry (TrailingLogs).
+func New(logs raft.LogStore, snapshots raft.SnapshotStore, log *slog.Logger) (*Guard, error) {
 	latest, err := snapshots.List()
 	if err != nil {
 		return nil, fmt.Errorf("rejoin: list snapshots: %w", err)
 	}
-	g := &Guard{LogStore: logs}
+	g := &Guard{LogStore: logs, log: log, closed: make(chan struct{})}
 	if len(latest) > 0 {
 		g.installed = position{latest[0].Index, latest[0].Term}
 	}
@@ -100,7 +106,8 @@ func (g *Guard) has(p position) (bool, error) {
 func (g *Guard) IsMonotonic() bool { return true }
 
 // DeleteRange implements raft.LogStore. After a snapshot was installed, it keeps the entries that follow
-// it; when raft compacts the log behind a snapshot of the member's own, the last entry of that.
+// it; when raft compacts the log behind a snapshot of the member's own, the last entry of that. A range at the end that
+// nobody compacts is a conflict, and StoreLogs comes next.
 func (g *Guard) DeleteRange(min, max uint64) error {
 	g.mu.Lock()
 	installing := g.installing
@@ -116,6 +123,10 @@ func (g *Guard) DeleteRange(min, max uint64) error {
 		if max--; max < min {
 			return nil
 		}
+	case installing == 0 && max == last:
+		err := g.LogStore.DeleteRange(min, max)
+		g.truncated = g.truncated || err == nil
+		return err
 	}
 	return g.LogStore.DeleteRange(min, max)
 }

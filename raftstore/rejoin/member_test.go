@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +35,24 @@ var logStores = map[string]func(t *testing.T, dir string) (raft.LogStore, func()
 		require.NoError(t, err)
 		return s, s.Close
 	},
+}
+
+// fullDisk is a log on a disk that may be full: what is deleted needs no room, entries do.
+type fullDisk struct {
+	raft.LogStore
+	full *atomic.Bool
+}
+
+func (d fullDisk) StoreLogs(entries []*raft.Log) error {
+	if d.full.Load() {
+		return syscall.ENOSPC
+	}
+	return d.LogStore.StoreLogs(entries)
+}
+
+func (d fullDisk) IsMonotonic() bool {
+	m, ok := d.LogStore.(raft.MonotonicLogStore)
+	return ok && m.IsMonotonic()
 }
 
 // words is a state machine: all commands in order.
@@ -89,6 +110,7 @@ type member struct {
 	id        raft.ServerID
 	store     string // of logStores
 	guarded   bool
+	full      atomic.Bool // the disk takes no entries
 	dir       string
 	stable    *raft.InmemStore
 	snapshots raft.SnapshotStore
@@ -126,6 +148,7 @@ func (m *member) config() *raft.Config {
 // start runs the member, until stop.
 func (m *member) start(c *raft.Config) {
 	log, closeLog := logStores[m.store](m.t, m.dir)
+	log = fullDisk{log, &m.full}
 	m.log, m.words = log, &words{}
 	has, err := raft.HasExistingState(log, m.stable, m.snapshots)
 	require.NoError(m.t, err)
@@ -135,18 +158,20 @@ func (m *member) start(c *raft.Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	messages := make(chan raft.RPC)
 	var passing sync.WaitGroup
-	in := m.trans.Consumer()
+	in, closeGuard := m.trans.Consumer(), func() {}
 	if m.guarded {
-		g, err := New(log, m.snapshots)
+		g, err := New(log, m.snapshots, slog.Default())
 		require.NoError(m.t, err)
 		corrected := make(chan raft.RPC)
 		passing.Go(func() { g.Run(ctx, m.trans.Consumer(), corrected) })
 		m.log, in = g, corrected
+		closeGuard = g.Close
 	}
 	passing.Go(func() { m.count(ctx, in, messages) })
 	m.raft, err = raft.NewRaft(c, m.words, m.log, m.stable, m.snapshots, transport{m.trans, messages})
 	require.NoError(m.t, err)
 	m.closeFunc = []func(){
+		closeGuard,
 		func() { require.NoError(m.t, m.raft.Shutdown().Error()) },
 		cancel, passing.Wait,
 		func() { require.NoError(m.t, closeLog()) },
