@@ -32,12 +32,16 @@ func (s *Store) Apply(index uint64, commands ...Command) []Result {
 	if index <= s.meta.applied {
 		return nil
 	}
+	t, before := newWriteTxn(s), s.meta.revision
 	results := make([]Result, len(commands))
 	for i, c := range commands {
-		s.cause = Cause{Index: index, Position: i}
-		results[i] = s.applyOne(c)
+		t.cause, t.room.left = Cause{Index: index, Position: i}, len(commands)-i
+		results[i] = s.applyOne(t, c)
 	}
 	s.meta.applied = index
+	if s.meta.revision > before {
+		s.noteDirty()
+	}
 	s.waiters.wake(index)
 	return results
 }
@@ -50,15 +54,15 @@ func failAll(commands []Command, err error) []Result {
 	return results
 }
 
-func (s *Store) applyOne(c Command) Result {
+func (s *Store) applyOne(t *writeTxn, c Command) Result {
 	var err error
 	switch {
 	case c.Txn != nil:
-		return s.txn(c.Txn)
+		return t.apply(c.Txn)
 	case c.Grant != nil:
 		err = s.grant(c.Grant)
 	case c.Revoke != 0:
-		err = s.revoke(c.Revoke)
+		err = s.revoke(t, c.Revoke)
 	case c.Checkpoint != nil:
 		s.checkpoint(c.Checkpoint)
 	case c.Note != nil:
@@ -70,12 +74,10 @@ func (s *Store) applyOne(c Command) Result {
 	return Result{Txn: TxnResult{Revision: s.meta.revision}, Err: err}
 }
 
-func (s *Store) txn(req *TxnRequest) Result {
+func (t *writeTxn) apply(req *TxnRequest) Result {
 	if err := req.Validate(); err != nil {
 		return Result{Err: err}
 	}
-	t := newWriteTxn(s)
-	defer t.close()
 	result, err := t.run(req)
 	return Result{Txn: result, Err: err}
 }

@@ -10,6 +10,14 @@ import (
 // A key that does not exist compares as if all its numbers were 0; its value compares as nothing at
 // all: no relation holds, not even NotEqual. A range without keys is like a key that does not exist.
 func (t *writeTxn) holds(c Compare) bool {
+	if (keyRange{c.Key, c.End}).single() { // most compares
+		if k := t.s.index.get(c.Key); k != nil {
+			if v, ok := k.current(); ok {
+				return t.relation(c, k, v)
+			}
+		}
+		return c.ofNothing()
+	}
 	found, all := false, true
 	t.s.index.scan(keyRange{c.Key, c.End}, t.main, func(k *keyIndex, v version) bool {
 		found = true
@@ -17,9 +25,14 @@ func (t *writeTxn) holds(c Compare) bool {
 		return all
 	})
 	if !found {
-		return c.Target != CompareValue && c.Result.of(cmp.Compare(0, c.Number))
+		return c.ofNothing()
 	}
 	return all
+}
+
+// ofNothing says whether the compare holds for a key that does not exist.
+func (c *Compare) ofNothing() bool {
+	return c.Target != CompareValue && c.Result.of(cmp.Compare(0, c.Number))
 }
 
 // relation compares one existing key. All compares but that of values need only the index.

@@ -133,9 +133,10 @@ func (c *content) loadLeases(tx *bbolt.Tx) error {
 func (f *file) write(records []*record, leases []leaseChange, notes []Note, m meta) error {
 	return f.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(historyBucket)
-		b.FillPercent = 0.95 // keys only ever grow: leave no room for others between them
+		b.FillPercent = 0.95                  // keys only ever grow: leave no room for others between them
+		key := make([]byte, 0, revisionBytes) // bbolt copies keys, and keeps values until the commit
 		for _, r := range records {
-			if err := b.Put(r.rev.bytes(), r.encode()); err != nil {
+			if err := b.Put(r.rev.append(key), r.stored); err != nil {
 				return err
 			}
 		}

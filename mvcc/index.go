@@ -1,27 +1,24 @@
 package mvcc
 
-import (
-	"bytes"
+import "github.com/google/btree"
 
-	"github.com/google/btree"
-)
-
-// index finds the revisions of keys, in key order. It is guarded by Store.mu.
+// index finds the revisions of keys: of one by its name, of a range in key order. It is guarded by Store.mu.
 type index struct {
-	tree *btree.BTreeG[*keyIndex]
+	byKey map[string]*keyIndex
+	tree  *btree.BTreeG[*keyIndex] // the same, in order
 }
 
 const indexDegree = 32
 
 func newIndex() *index {
-	return &index{tree: btree.NewG(indexDegree, func(a, b *keyIndex) bool { return bytes.Compare(a.key, b.key) < 0 })}
+	return &index{
+		byKey: map[string]*keyIndex{},
+		tree:  btree.NewG(indexDegree, func(a, b *keyIndex) bool { return a.key < b.key }),
+	}
 }
 
 // get returns the index of a key, nil if the store knows nothing of it.
-func (x *index) get(key []byte) *keyIndex {
-	k, _ := x.tree.Get(&keyIndex{key: key})
-	return k
-}
+func (x *index) get(key []byte) *keyIndex { return x.byKey[string(key)] }
 
 // obtain returns the index of a key, a new one if need be. The key is copied, since the caller's
 // bytes belong to a whole raft entry.
@@ -29,22 +26,10 @@ func (x *index) obtain(key []byte) *keyIndex {
 	if k := x.get(key); k != nil {
 		return k
 	}
-	k := &keyIndex{key: bytes.Clone(key)}
+	k := &keyIndex{key: string(key)}
+	x.byKey[k.key] = k
 	x.tree.ReplaceOrInsert(k)
 	return k
-}
-
-// current returns the newest version of a key.
-func (x *index) current(key []byte) (*keyIndex, version, bool) {
-	k := x.get(key)
-	if k == nil {
-		return nil, version{}, false
-	}
-	g := k.open()
-	if g == nil {
-		return k, version{}, false
-	}
-	return k, g.version(len(g.revisions) - 1), true
 }
 
 // scan calls f for each key in r that existed at main, in key order, until f returns false.
@@ -61,14 +46,15 @@ func (x *index) scan(r keyRange, main int64, f func(*keyIndex, version) bool) {
 		}
 		return
 	}
-	x.tree.AscendGreaterOrEqual(&keyIndex{key: r.key}, func(k *keyIndex) bool {
-		return r.before(k.key) && visit(k)
+	end := string(r.end)
+	x.tree.AscendGreaterOrEqual(&keyIndex{key: string(r.key)}, func(k *keyIndex) bool {
+		return (r.openEnded() || k.key < end) && visit(k)
 	})
 }
 
 // compact compacts at most limit keys from the key `from` on. It returns the revisions that went,
-// and the key to go on with, nil at the end.
-func (x *index) compact(from []byte, main int64, limit int) (gone []Revision, next []byte) {
+// and the key to go on with, "" at the end.
+func (x *index) compact(from string, main int64, limit int) (gone []Revision, next string) {
 	var empty []*keyIndex
 	x.tree.AscendGreaterOrEqual(&keyIndex{key: from}, func(k *keyIndex) bool {
 		if limit == 0 {
@@ -84,6 +70,7 @@ func (x *index) compact(from []byte, main int64, limit int) (gone []Revision, ne
 	})
 	for _, k := range empty {
 		x.tree.Delete(k)
+		delete(x.byKey, k.key)
 	}
 	return gone, next
 }

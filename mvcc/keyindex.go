@@ -30,7 +30,7 @@ import (
 //
 // Had 6 not been written, compact 5 would leave nothing and the key is forgotten altogether.
 type keyIndex struct {
-	key         []byte
+	key         string
 	lease       int64 // that the key is attached to now, 0 for none
 	generations []generation
 }
@@ -93,6 +93,15 @@ func (k *keyIndex) open() *generation {
 	return nil
 }
 
+// current returns the newest version; ok is false if the key does not exist now.
+func (k *keyIndex) current() (v version, ok bool) {
+	g := k.open()
+	if g == nil {
+		return version{}, false
+	}
+	return g.version(len(g.revisions) - 1), true
+}
+
 // at finds the version that was current at the end of transaction main; ok is false if the key did
 // not exist then.
 func (k *keyIndex) at(main int64) (v version, ok bool) {
@@ -135,6 +144,9 @@ func (k *keyIndex) compact(main int64) (gone []Revision) {
 
 // upTo counts the revisions at or before the end of transaction main.
 func (g *generation) upTo(main int64) int {
+	if n := len(g.revisions); g.revisions[n-1].Main <= main { // most reads are of what is newest
+		return n
+	}
 	return sort.Search(len(g.revisions), func(i int) bool { return g.revisions[i].Main > main })
 }
 

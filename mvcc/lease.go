@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -97,7 +96,7 @@ func (ls *leases) attachAll(x *index) {
 
 // sortedKeys are the keys attached, in key order: every member has to go through them in the same one.
 func (l *lease) sortedKeys() []*keyIndex {
-	return slices.SortedFunc(maps.Keys(l.keys), func(a, b *keyIndex) int { return bytes.Compare(a.key, b.key) })
+	return slices.SortedFunc(maps.Keys(l.keys), func(a, b *keyIndex) int { return cmp.Compare(a.key, b.key) })
 }
 
 // takeChanged returns the leases that are to be written to the file, and forgets that they are: it is
@@ -179,7 +178,7 @@ func (s *Store) LeaseKeys(id int64) [][]byte {
 	}
 	keys := make([][]byte, 0, len(l.keys))
 	for _, k := range l.sortedKeys() {
-		keys = append(keys, k.key)
+		keys = append(keys, []byte(k.key))
 	}
 	return keys
 }

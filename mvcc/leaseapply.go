@@ -17,18 +17,17 @@ func (s *Store) grant(g *LeaseGrant) error {
 }
 
 // revoke deletes the keys of a lease, all in one revision, and the lease.
-func (s *Store) revoke(id int64) error {
+func (s *Store) revoke(t *writeTxn, id int64) error {
 	l := s.leases.byID[id]
 	if l == nil {
 		return ErrLeaseNotFound
 	}
-	t := newWriteTxn(s)
-	defer t.close()
+	t.begin()
+	defer t.end()
 	for _, k := range l.sortedKeys() {
 		v, _ := k.at(t.main)
 		t.deleteKey(k, v)
 	}
-	t.finish()
 	delete(s.leases.byID, id)
 	s.leaseChanged(id)
 	return nil

@@ -26,7 +26,5 @@ func (s *Store) ReadTxn(req *TxnRequest) (TxnResult, error) {
 	if s.closed {
 		return TxnResult{}, ErrClosed
 	}
-	t := newWriteTxn(s)
-	defer t.close()
-	return t.run(req)
+	return newWriteTxn(s).run(req)
 }

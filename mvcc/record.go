@@ -3,6 +3,7 @@ package mvcc
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // record is one change of one key: what the file stores under a revision and what watchers see.
@@ -13,10 +14,23 @@ type record struct {
 	tombstone bool     // the key was deleted; kv has only Key and ModRevision
 	kv        KeyValue
 	cause     Cause
+	stored    []byte // the record as the file has it; what seal makes
 }
 
 // size is about what the record costs in memory, in bytes.
-func (r *record) size() int { return len(r.kv.Key) + len(r.kv.Value) + 160 }
+func (r *record) size() int { return len(r.kv.Key) + len(r.kv.Value) + 192 }
+
+// seal ends the making of a record: it has its own copy of key and value from now on, within what is to be
+// written to the file. Who keeps a value shall not keep the whole raft entry that it came with, and the copy that
+// the file wants is that one already.
+func (r *record) seal() {
+	r.stored = r.encode()
+	value := len(r.stored) - len(r.kv.Value)
+	r.kv.Key = r.stored[value-len(r.kv.Key) : value : value]
+	if r.kv.Value != nil {
+		r.kv.Value = r.stored[value:]
+	}
+}
 
 func (r *record) event(prev *KeyValue) Event {
 	if r.tombstone {
@@ -33,8 +47,8 @@ const (
 // encode gives the record's value in the file; docs/formats/mvcc-file.md draws it.
 // The revision is not in it: it is the key.
 func (r *record) encode() []byte {
-	b := make([]byte, 0, 1+8*binary.MaxVarintLen64+len(r.kv.Key)+len(r.kv.Value))
-	var flags byte
+	var space [1 + 8*binary.MaxVarintLen64]byte
+	b, flags := space[:0], byte(0)
 	if r.tombstone {
 		flags |= flagTombstone
 	}
@@ -48,8 +62,7 @@ func (r *record) encode() []byte {
 	if flags&flagCause != 0 {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, r.cause.Index), uint64(r.cause.Position))
 	}
-	b = append(b, r.kv.Key...)
-	return append(b, r.kv.Value...)
+	return slices.Concat(b, r.kv.Key, r.kv.Value)
 }
 
 // decodeRecord reads what encode wrote. The record's Key and Value point into b.

@@ -30,11 +30,11 @@ func (r Revision) IsZero() bool { return r == Revision{} }
 // the order of the bytes is the order of history.
 const revisionBytes = 12
 
-func (r Revision) bytes() []byte {
-	b := make([]byte, revisionBytes)
-	binary.BigEndian.PutUint64(b, uint64(r.Main))
-	binary.BigEndian.PutUint32(b[8:], uint32(r.Sub))
-	return b
+func (r Revision) bytes() []byte { return r.append(make([]byte, 0, revisionBytes)) }
+
+func (r Revision) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Main))
+	return binary.BigEndian.AppendUint32(b, uint32(r.Sub))
 }
 
 func parseRevision(b []byte) (Revision, error) {

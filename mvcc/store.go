@@ -64,8 +64,7 @@ type Store struct {
 	leases   *leases
 	notes    *notes
 	tail     tail
-	meta     meta  // as applied; the file may be behind
-	cause    Cause // of what is being applied
+	meta     meta // as applied; the file may be behind
 	watchers watchers
 	waiters  waiters
 	room     *sync.Cond // on mu: undurable records became fewer, or the store was closed

@@ -45,7 +45,7 @@ func (w *sweeper) sweep() error {
 	if err := s.commit(); err != nil {
 		return err
 	}
-	for from := []byte{}; from != nil; {
+	for from, more := "", true; more; more = from != "" {
 		select {
 		case <-s.background.stop:
 			return nil // the next Open goes on
@@ -64,8 +64,8 @@ func (w *sweeper) sweep() error {
 	return s.commit()
 }
 
-// some sweeps a few keys from the key `from` on and returns the next one, nil at the end.
-func (w *sweeper) some(f *file, from []byte, target int64) (next []byte, err error) {
+// some sweeps a few keys from the key `from` on and returns the next one, "" at the end.
+func (w *sweeper) some(f *file, from string, target int64) (next string, err error) {
 	s := w.s
 	s.commitMu.Lock() // so that the file is not swapped while it is written
 	defer s.commitMu.Unlock()
@@ -73,7 +73,7 @@ func (w *sweeper) some(f *file, from []byte, target int64) (next []byte, err err
 	if s.file != f {
 		s.mu.Unlock()
 		w.doomed = nil
-		return nil, nil
+		return "", nil
 	}
 	gone, next := s.index.compact(from, target, sweepKeys)
 	s.mu.Unlock()
@@ -82,7 +82,7 @@ func (w *sweeper) some(f *file, from []byte, target int64) (next []byte, err err
 		return next, nil
 	}
 	if err := f.remove(w.doomed); err != nil {
-		return nil, err
+		return "", err
 	}
 	s.counts.SweptKeys.Add(int64(len(w.doomed)))
 	w.doomed = nil

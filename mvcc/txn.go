@@ -1,7 +1,5 @@
 package mvcc
 
-import "bytes"
-
 // writeTxn runs one transaction. It lives inside Apply, so it has the store to itself.
 //
 // A transaction runs in three steps, so that it changes everything or nothing: choose the branches
@@ -9,20 +7,32 @@ import "bytes"
 // these branches; then do them, which cannot fail any more. Operations see what earlier ones of the
 // same transaction did.
 type writeTxn struct {
-	s       *Store
-	main    int64 // main revision of what this transaction writes
-	sub     int32 // sub revision of the next change
-	written []*record
-	fileTx  *view // history before this transaction, opened when something old is read
+	s      *Store
+	cause  Cause
+	main   int64 // main revision of what this transaction writes
+	sub    int32 // sub revision of the next change
+	first  int   // where in the tail stands what it has written
+	fileTx *view // history before this transaction, opened when something old is read
+	room   allotment
 }
 
-func newWriteTxn(s *Store) *writeTxn {
-	return &writeTxn{s: s, main: s.meta.revision + 1}
+// newWriteTxn returns what runs transactions, one after the other: those of one raft entry.
+func newWriteTxn(s *Store) *writeTxn { return &writeTxn{s: s} }
+
+// begin begins a transaction, and end ends it: what was written becomes the newest revision. Nothing written is
+// no revision.
+func (t *writeTxn) begin() {
+	t.main, t.sub, t.first = t.s.meta.revision+1, 0, len(t.s.tail.records)
 }
 
-func (t *writeTxn) close() {
+func (t *writeTxn) end() {
 	if t.fileTx != nil {
 		t.fileTx.close()
+		t.fileTx = nil
+	}
+	if t.sub > 0 {
+		t.s.meta.revision = t.main
+		t.s.watchers.notify(t.s.tail.records[t.first:])
 	}
 }
 
@@ -30,47 +40,41 @@ func (t *writeTxn) close() {
 type branch struct {
 	succeeded bool
 	ops       []Op
-	nested    []*branch // by position in ops, nil for what is not a transaction
+	nested    []branch // by position in ops, for those that are transactions; nil if none is
 }
 
 func (t *writeTxn) run(req *TxnRequest) (TxnResult, error) {
+	t.begin()
+	defer t.end()
 	b := t.choose(req)
 	if err := t.check(b); err != nil {
 		return TxnResult{}, err
 	}
-	result := t.do(b)
-	t.finish()
-	return result, nil
+	return t.do(b), nil
 }
 
-// finish makes what was written the newest revision; nothing written is no revision.
-func (t *writeTxn) finish() {
-	if len(t.written) > 0 {
-		t.s.meta.revision = t.main
-		t.s.watchers.notify(t.written)
-		t.s.noteDirty()
-	}
-}
-
-func (t *writeTxn) choose(req *TxnRequest) *branch {
-	b := &branch{succeeded: true, ops: req.Then}
+func (t *writeTxn) choose(req *TxnRequest) branch {
+	b := branch{succeeded: true, ops: req.Then}
 	for _, c := range req.Compare {
 		if !t.holds(c) {
 			b.succeeded, b.ops = false, req.Else
 			break
 		}
 	}
-	b.nested = make([]*branch, len(b.ops))
 	for i, op := range b.ops {
-		if op.Txn != nil {
-			b.nested[i] = t.choose(op.Txn)
+		if op.Txn == nil {
+			continue
 		}
+		if b.nested == nil {
+			b.nested = make([]branch, len(b.ops))
+		}
+		b.nested[i] = t.choose(op.Txn)
 	}
 	return b
 }
 
 // check refuses what Validate could not see without the store.
-func (t *writeTxn) check(b *branch) error {
+func (t *writeTxn) check(b branch) error {
 	for i, op := range b.ops {
 		var err error
 		switch {
@@ -93,15 +97,16 @@ func (t *writeTxn) checkPut(p *PutRequest) error {
 		return ErrLeaseNotFound
 	}
 	if p.IgnoreValue || p.IgnoreLease {
-		if _, _, ok := t.s.index.current(p.Key); !ok {
+		k := t.s.index.get(p.Key)
+		if k == nil || k.open() == nil {
 			return ErrKeyNotFound
 		}
 	}
 	return nil
 }
 
-func (t *writeTxn) do(b *branch) TxnResult {
-	results := make([]OpResult, len(b.ops))
+func (t *writeTxn) do(b branch) TxnResult {
+	results := t.room.opResults(len(b.ops))
 	for i, op := range b.ops {
 		switch {
 		case op.Range != nil:
@@ -132,12 +137,15 @@ func (t *writeTxn) read(req *RangeRequest) *RangeResult {
 	return &res
 }
 
+// putAlone is the result of puts that have nothing to tell.
+var putAlone PutResult
+
 func (t *writeTxn) put(req *PutRequest) *PutResult {
 	k := t.s.index.obtain(req.Key)
-	// The value is copied: who keeps it shall not keep the whole raft entry that it came with.
-	r := &record{kv: KeyValue{Key: k.key, Value: bytes.Clone(req.Value), Lease: req.Lease}}
+	r := t.room.record()
+	r.kv = KeyValue{Key: req.Key, Value: req.Value, Lease: req.Lease}
 	var prev *KeyValue
-	if old, ok := k.at(t.main); ok {
+	if old, ok := k.current(); ok {
 		r.prev = old.rev
 		if req.PrevKV || req.IgnoreValue || req.IgnoreLease {
 			kv := must(t.view().keyValue(old.rev, false))
@@ -155,8 +163,8 @@ func (t *writeTxn) put(req *PutRequest) *PutResult {
 	r.kv.ModRevision, r.kv.CreateRevision, r.kv.Version = t.main, v.created, v.number
 	t.write(r)
 	t.s.leases.attach(k, r.kv.Lease)
-	if !req.PrevKV {
-		prev = nil
+	if !req.PrevKV || prev == nil {
+		return &putAlone
 	}
 	return &PutResult{PrevKV: prev}
 }
@@ -185,7 +193,9 @@ func (t *writeTxn) delete(req *DeleteRequest) *DeleteResult {
 func (t *writeTxn) deleteKey(k *keyIndex, v version) {
 	rev := t.next()
 	k.tombstone(rev)
-	t.write(&record{rev: rev, prev: v.rev, tombstone: true, kv: KeyValue{Key: k.key, ModRevision: t.main}})
+	r := t.room.record()
+	*r = record{rev: rev, prev: v.rev, tombstone: true, kv: KeyValue{Key: []byte(k.key), ModRevision: t.main}}
+	t.write(r)
 	t.s.leases.attach(k, 0)
 }
 
@@ -196,9 +206,9 @@ func (t *writeTxn) next() Revision {
 }
 
 func (t *writeTxn) write(r *record) {
-	r.cause = t.s.cause
+	r.cause = t.cause
+	r.seal()
 	t.s.tail.add(r)
-	t.written = append(t.written, r)
 }
 
 // view looks at everything up to and including what this transaction has written so far.
