@@ -53,7 +53,7 @@ func readFlags() (o options) {
 	columns := flag.String("columns", strings.Join(compare.AllColumns, ","), "store: what is compared; with -old also grpc-old and own-old")
 	old := flag.String("old", "", "store: a program built from this package before a change: the members of the -old columns")
 	perConn := flag.Int("conn", compare.PerConnection, "store: clients that share a connection of client/v3")
-	profile := flag.String("cpuprofile", "", "store: a directory for CPU profiles of the leader, and of the client, under each load")
+	profile := flag.String("cpuprofile", "", "store: a directory for CPU profiles of the members, and of the client, under each load")
 	dir := flag.String("dir", "", "directory for data, on the disk that is to be measured (default that for temporary files)")
 	kubeconfig := flag.String("kubeconfig", "", "api: the API server to measure, instead of a node of the bench's own")
 	apiOnly := flag.String("api", "", "api: these loads alone, of "+strings.Join(apiload.Names(), ","))

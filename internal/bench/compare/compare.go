@@ -19,7 +19,7 @@ type Options struct {
 	Each    time.Duration // how long a load runs
 	Rounds  int
 	PerConn int    // clients that share a connection of client/v3
-	Profile string // a directory for CPU profiles of the leader under each load; empty is none
+	Profile string // a directory for CPU profiles of the members under each load; empty is none
 	Dir     string // for data, which is removed
 	Out     io.Writer
 }

@@ -201,15 +201,16 @@ func (b *bench) failOver(ctx context.Context, c Column, cl *cluster, d driver) e
 	return nil
 }
 
-// profile begins a CPU profile of the leader, and one of this process if that makes the load.
+// profile begins a CPU profile of each member, and one of this process if that makes the load.
 func (b *bench) profile(c Column, cl *cluster, name string) (end func() error, err error) {
 	if b.Profile == "" {
 		return func() error { return nil }, nil
 	}
 	base := filepath.Join(b.Profile, c.Name+"-"+name)
-	leader := cl.processes[cl.leader]
-	if _, err := leader.ask(request{Do: "profile", File: base + ".pprof"}); err != nil {
-		return nil, fmt.Errorf("profile: %w", err)
+	for i, p := range cl.processes {
+		if _, err := p.ask(request{Do: "profile", File: base + cl.role(i) + ".pprof"}); err != nil {
+			return nil, fmt.Errorf("profile: %w", err)
+		}
 	}
 	mine, err := os.Create(base + "-client.pprof")
 	if err != nil {
@@ -220,7 +221,19 @@ func (b *bench) profile(c Column, cl *cluster, name string) (end func() error, e
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		_, err := leader.ask(request{Do: "endProfile"})
-		return errors.Join(err, mine.Close())
+		errs := []error{mine.Close()}
+		for _, p := range cl.processes {
+			_, err := p.ask(request{Do: "endProfile"})
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
 	}, nil
+}
+
+// role names a member in the name of its profile.
+func (cl *cluster) role(i int) string {
+	if i == cl.leader {
+		return "-leader"
+	}
+	return fmt.Sprintf("-follower%d", i)
 }
