@@ -123,7 +123,7 @@ func TestSchedules(t *testing.T) {
 		require.Equal(t, good, parseSchedule(text) == nil, text)
 	}
 	for name, good := range map[string]bool{"Europe/Berlin": true, "Etc/UTC": true, "Local": false, "../etc/passwd": false, "": false, "Nowhere": false} {
-		require.Equal(t, good, len(timeZone(specPath, &name)) == 0, name)
+		require.Equal(t, good, len(timeZone(specPath, name)) == 0, name)
 	}
 }
 

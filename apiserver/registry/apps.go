@@ -21,15 +21,18 @@ func deployments() *Resource {
 	r.Categories = []string{"all"}
 	r.Strategy = Strategy{
 		Default:          defaulter(defaultDeployment),
-		PrepareForUpdate: updatePreparer(countDeploymentAnnotations),
-		Validate:         validator(validateDeployment),
-		ValidateUpdate:   updateValidator(validateDeploymentUpdate),
-		Warnings:         warner(templateSpec, func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
+		PrepareForCreate: preparer(func(d *appsv1.Deployment) { dropGated(&d.Spec.Template.Spec) }),
+		PrepareForUpdate: updatePreparer(func(d, old *appsv1.Deployment) {
+			dropGated(&d.Spec.Template.Spec)
+			countDeploymentAnnotations(d, old)
+		}),
+		Validate:       validator(validateDeployment),
+		ValidateUpdate: updateValidator(validateDeploymentUpdate),
+		Warnings:       warner(templateSpec, func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 	}
-	r.Subresources = []Subresource{
-		scale(scaledDeployment),
-		judged(statusOf(r, func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels }), validateDeploymentStatus),
-	}
+	status := statusOf(r, func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels })
+	status.Validate = validateDeploymentStatus
+	r.Subresources = []Subresource{scale(scaledDeployment), status}
 	r.Columns, r.Row = deploymentColumns, cells(deploymentRow)
 	return r
 }
@@ -61,10 +64,12 @@ func replicaSets() *Resource {
 	r.ShortNames = []string{"rs"}
 	r.Categories = []string{"all"}
 	r.Strategy = Strategy{
-		Default:        defaulter(defaultReplicaSet),
-		Validate:       validator(validateReplicaSet),
-		ValidateUpdate: updateValidator(validateReplicaSetUpdate),
-		Warnings:       warner(templateSpec, func(rs *appsv1.ReplicaSet) *corev1.PodSpec { return &rs.Spec.Template.Spec }),
+		Default:          defaulter(defaultReplicaSet),
+		PrepareForCreate: preparer(func(rs *appsv1.ReplicaSet) { dropGated(&rs.Spec.Template.Spec) }),
+		PrepareForUpdate: updatePreparer(func(rs, _ *appsv1.ReplicaSet) { dropGated(&rs.Spec.Template.Spec) }),
+		Validate:         validator(validateReplicaSet),
+		ValidateUpdate:   updateValidator(validateReplicaSetUpdate),
+		Warnings:         warner(templateSpec, func(rs *appsv1.ReplicaSet) *corev1.PodSpec { return &rs.Spec.Template.Spec }),
 	}
 	r.Subresources = []Subresource{
 		scale(scaledReplicaSet),

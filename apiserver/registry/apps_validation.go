@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -9,38 +10,64 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateWorkload judges what workloads share: a selector that finds the pods of the template, and
-// pods that are started again when they end.
-func validateWorkload(kind string, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) field.ErrorList {
+// A workload is what the rules for kinds with a pod template have in common.
+type workload struct {
+	selector *metav1.LabelSelector
+	template *corev1.PodTemplateSpec
+	// kind and deadline are how Kubernetes' messages call it: "empty selector is invalid for KIND", "…Seconds in
+	// DEADLINE is not Supported".
+	kind, deadline string
+}
+
+// validate: the selector finds the pods of the template, and these are started again when they end.
+func (w workload) validate() field.ErrorList {
+	faults := w.validateSelector()
+	return append(faults, w.validateTemplate(specPath.Child("template"))...)
+}
+
+func (w workload) validateSelector() field.ErrorList {
 	path := specPath.Child("selector")
+	if w.selector == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	faults := metavalidation.ValidateLabelSelector(w.selector, metavalidation.LabelSelectorValidationOptions{}, path)
+	if len(w.selector.MatchLabels)+len(w.selector.MatchExpressions) == 0 {
+		faults = append(faults, field.Invalid(path, w.selector, "empty selector is invalid for "+w.kind))
+	}
+	return faults
+}
+
+// validateTemplate leaves the template alone where the selector cannot be read, as Kubernetes does.
+func (w workload) validateTemplate(path *field.Path) field.ErrorList {
+	if _, err := metav1.LabelSelectorAsSelector(w.selector); err != nil {
+		return field.ErrorList{field.Invalid(specPath.Child("selector"), w.selector, "invalid label selector")}
+	}
+	faults := w.selected(path)
+	faults = append(faults, validatePodTemplate(path, w.template)...)
+	return append(faults, w.runsForever(path.Child("spec"))...)
+}
+
+func (w workload) selected(path *field.Path) field.ErrorList {
+	selector, err := metav1.LabelSelectorAsSelector(w.selector)
+	if err != nil || selector.Matches(labels.Set(w.template.Labels)) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("metadata", "labels"), w.template.Labels, "`selector` does not match template `labels`")}
+}
+
+func (w workload) runsForever(path *field.Path) field.ErrorList {
 	var faults field.ErrorList
-	if selector == nil {
-		faults = append(faults, field.Required(path, ""))
-	} else {
-		faults = append(faults, metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{}, path)...)
-		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-			faults = append(faults, field.Invalid(path, selector, "empty selector is invalid for "+kind))
-		}
+	if policy := w.template.Spec.RestartPolicy; policy != corev1.RestartPolicyAlways {
+		faults = append(faults, field.NotSupported(path.Child("restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
 	}
-	at := specPath.Child("template")
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
-	switch {
-	case err != nil:
-		faults = append(faults, field.Invalid(path, selector, "invalid label selector"))
-	case !parsed.Empty() && !parsed.Matches(labels.Set(template.Labels)):
-		faults = append(faults, field.Invalid(at.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
-	}
-	faults = append(faults, validatePodTemplate(at, template)...)
-	if policy := template.Spec.RestartPolicy; policy != corev1.RestartPolicyAlways {
-		faults = append(faults, field.NotSupported(at.Child("spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
-	}
-	if template.Spec.ActiveDeadlineSeconds != nil {
-		faults = append(faults, field.Forbidden(at.Child("spec", "activeDeadlineSeconds"), "activeDeadlineSeconds in ReplicaSet is not Supported"))
+	if w.template.Spec.ActiveDeadlineSeconds != nil {
+		faults = append(faults, field.Forbidden(path.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+w.deadline+" is not Supported"))
 	}
 	return faults
 }
@@ -48,12 +75,10 @@ func validateWorkload(kind string, selector *metav1.LabelSelector, template *cor
 func validateDeployment(d *appsv1.Deployment) field.ErrorList {
 	spec := &d.Spec
 	faults := notNegative(specPath.Child("replicas"), *spec.Replicas)
-	faults = append(faults, validateWorkload("deployment", spec.Selector, &spec.Template)...)
+	faults = append(faults, workload{spec.Selector, &spec.Template, "deployment", "ReplicaSet"}.validate()...)
 	faults = append(faults, validateRollout(specPath.Child("strategy"), &spec.Strategy)...)
 	faults = append(faults, notNegative(specPath.Child("minReadySeconds"), spec.MinReadySeconds)...)
-	if spec.RevisionHistoryLimit != nil {
-		faults = append(faults, notNegative(specPath.Child("revisionHistoryLimit"), *spec.RevisionHistoryLimit)...)
-	}
+	faults = append(faults, notNegative(specPath.Child("revisionHistoryLimit"), *spec.RevisionHistoryLimit)...)
 	if deadline := spec.ProgressDeadlineSeconds; deadline != nil {
 		path := specPath.Child("progressDeadlineSeconds")
 		faults = append(faults, notNegative(path, *deadline)...)
@@ -81,7 +106,7 @@ func validateRollout(path *field.Path, s *appsv1.DeploymentStrategy) field.Error
 		}
 		return append(faults, atMostAll(rolling.Child("maxUnavailable"), unavailable)...)
 	}
-	return field.ErrorList{field.NotSupported(path, s.Type, []appsv1.DeploymentStrategyType{
+	return field.ErrorList{field.NotSupported(path, shown(s), []appsv1.DeploymentStrategyType{
 		appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType,
 	})}
 }
@@ -89,29 +114,30 @@ func validateRollout(path *field.Path, s *appsv1.DeploymentStrategy) field.Error
 // share is a count or a percentage.
 func share(path *field.Path, v *intstr.IntOrString) field.ErrorList {
 	if v.Type == intstr.String {
-		return invalid(path, v.StrVal, validation.IsValidPercent(v.StrVal))
+		return invalid(path, v, validation.IsValidPercent(v.StrVal))
 	}
 	return notNegative(path, v.IntVal)
 }
 
 func percent(v *intstr.IntOrString) (int, bool) {
-	if v.Type != intstr.String {
+	if v.Type != intstr.String || len(validation.IsValidPercent(v.StrVal)) > 0 {
 		return 0, false
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(v.StrVal, "%"))
 	return n, err == nil
 }
 
+// isNought: also a text that is no percentage counts as nothing.
 func isNought(v *intstr.IntOrString) bool {
 	if n, ok := percent(v); ok {
 		return n == 0
 	}
-	return v.Type == intstr.Int && v.IntVal == 0
+	return v.IntValue() == 0
 }
 
 func atMostAll(path *field.Path, v *intstr.IntOrString) field.ErrorList {
 	if n, ok := percent(v); ok && n > 100 {
-		return field.ErrorList{field.Invalid(path, v.StrVal, "must not be greater than 100%")}
+		return field.ErrorList{field.Invalid(path, v, "must not be greater than 100%")}
 	}
 	return nil
 }
@@ -123,47 +149,39 @@ func validateDeploymentUpdate(d, old *appsv1.Deployment) field.ErrorList {
 func validateReplicaSet(rs *appsv1.ReplicaSet) field.ErrorList {
 	faults := notNegative(specPath.Child("replicas"), *rs.Spec.Replicas)
 	faults = append(faults, notNegative(specPath.Child("minReadySeconds"), rs.Spec.MinReadySeconds)...)
-	return append(faults, validateWorkload("replicaset", rs.Spec.Selector, &rs.Spec.Template)...)
+	// Kubernetes took the next words over from Deployments.
+	return append(faults, workload{rs.Spec.Selector, &rs.Spec.Template, "deployment", "ReplicaSet"}.validate()...)
 }
 
 func validateReplicaSetUpdate(rs, old *appsv1.ReplicaSet) field.ErrorList {
 	return immutable(specPath.Child("selector"), rs.Spec.Selector, old.Spec.Selector)
 }
 
-// counts judges the counters of a status, in the order of the pairs.
-func counts(status *field.Path, names []string, values ...int32) field.ErrorList {
-	var faults field.ErrorList
-	for i, name := range names {
-		faults = append(faults, notNegative(status.Child(name), values[i])...)
-	}
-	return faults
-}
-
 // validateReplicaSetStatus: no counter exceeds the number of pods.
 func validateReplicaSetStatus(rs *appsv1.ReplicaSet) field.ErrorList {
-	status, s := field.NewPath("status"), &rs.Status
-	faults := counts(status, []string{"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas"},
-		s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas)
-	return append(faults, noMoreThan(status, s.Replicas, map[string]int32{
-		"fullyLabeledReplicas": s.FullyLabeledReplicas, "readyReplicas": s.ReadyReplicas, "availableReplicas": s.AvailableReplicas,
-	})...)
+	s := &rs.Status
+	faults := counters(counter{"replicas", int64(s.Replicas)}, counter{"fullyLabeledReplicas", int64(s.FullyLabeledReplicas)},
+		counter{"readyReplicas", int64(s.ReadyReplicas)}, counter{"availableReplicas", int64(s.AvailableReplicas)},
+		counter{"observedGeneration", s.ObservedGeneration}, optional("terminatingReplicas", s.TerminatingReplicas))
+	return append(faults, replicaParts(s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas)...)
 }
 
-func validateDeploymentStatus(d *appsv1.Deployment) field.ErrorList {
-	status, s := field.NewPath("status"), &d.Status
-	faults := counts(status, []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"},
-		s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas)
-	return append(faults, noMoreThan(status, s.Replicas, map[string]int32{
-		"updatedReplicas": s.UpdatedReplicas, "readyReplicas": s.ReadyReplicas, "availableReplicas": s.AvailableReplicas,
-	})...)
+// replicaParts is for ReplicaSets and ReplicationControllers.
+func replicaParts(all, labeled, ready, available int32) field.ErrorList {
+	faults := parts(counter{"status.replicas", int64(all)}, counter{"fullyLabeledReplicas", int64(labeled)},
+		counter{"readyReplicas", int64(ready)}, counter{"availableReplicas", int64(available)})
+	return append(faults, parts(counter{"readyReplicas", int64(ready)}, counter{"availableReplicas", int64(available)})...)
 }
 
-func noMoreThan(status *field.Path, replicas int32, parts map[string]int32) field.ErrorList {
-	var faults field.ErrorList
-	for name, n := range inOrder(parts) {
-		if n > replicas {
-			faults = append(faults, field.Invalid(status.Child(name), n, "cannot be greater than status.replicas"))
-		}
-	}
-	return faults
+func validateDeploymentStatus(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	s, was := &obj.(*appsv1.Deployment).Status, &old.(*appsv1.Deployment).Status
+	available := counter{"availableReplicas", int64(s.AvailableReplicas)}
+	faults := counters(counter{"observedGeneration", s.ObservedGeneration}, counter{"replicas", int64(s.Replicas)},
+		counter{"updatedReplicas", int64(s.UpdatedReplicas)}, counter{"readyReplicas", int64(s.ReadyReplicas)}, available,
+		counter{"unavailableReplicas", int64(s.UnavailableReplicas)}, optional("terminatingReplicas", s.TerminatingReplicas),
+		optional("collisionCount", s.CollisionCount))
+	faults = append(faults, parts(counter{"status.replicas", int64(s.Replicas)}, counter{"updatedReplicas", int64(s.UpdatedReplicas)},
+		counter{"readyReplicas", int64(s.ReadyReplicas)}, available)...)
+	faults = append(faults, parts(counter{"readyReplicas", int64(s.ReadyReplicas)}, available)...)
+	return append(faults, onlyGrows("collisionCount", s.CollisionCount, was.CollisionCount)...)
 }

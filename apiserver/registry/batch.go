@@ -1,8 +1,8 @@
 package registry
 
 import (
+	"context"
 	"fmt"
-	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -11,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func batchRows() []*Resource { return []*Resource{cronJobs(), jobs()} }
@@ -23,12 +24,17 @@ func jobs() *Resource {
 	r.Categories = []string{"all"}
 	r.Strategy = Strategy{
 		Default:          defaulter(defaultJob),
-		PrepareForCreate: preparer(selectByUID),
+		PrepareForCreate: preparer(prepareJob),
+		PrepareForUpdate: updatePreparer(func(j, _ *batchv1.Job) { dropGatedOfJob(&j.Spec) }),
 		Validate:         validator(validateJob),
 		ValidateUpdate:   updateValidator(validateJobUpdate),
 		Warnings:         warner(templateSpec, func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
 	}
-	r.Subresources = []Subresource{judged(statusOf(r, func(j, old *batchv1.Job) { j.Spec = old.Spec }), validateJobStatus)}
+	status := statusOf(r, func(j, old *batchv1.Job) { j.Spec = old.Spec })
+	status.Validate = func(_ context.Context, obj, old runtime.Object) field.ErrorList {
+		return validateJobStatus(obj.(*batchv1.Job), old.(*batchv1.Job))
+	}
+	r.Subresources = []Subresource{status}
 	r.Fields = fieldSet(func(j *batchv1.Job) fields.Set {
 		return fields.Set{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
 	})
@@ -55,7 +61,7 @@ func defaultJob(j *batchv1.Job) {
 	setPointer(&j.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
 	setPointer(&j.Spec.ManualSelector, false)
 	if len(j.Labels) == 0 {
-		j.Labels = maps.Clone(j.Spec.Template.Labels)
+		j.Labels = j.Spec.Template.Labels // one map: what prepareJob adds is in both, as in Kubernetes
 	}
 }
 
@@ -72,19 +78,19 @@ func defaultJobSpec(spec *batchv1.JobSpec) {
 	}
 }
 
-// selectByUID gives a new job a selector and labels that no other job has, unless the user wants to
-// choose (manualSelector).
-func selectByUID(j *batchv1.Job) {
+// prepareJob gives a new job a selector and pod labels that no other job has, unless the user wants to choose
+// (manualSelector). What the user wrote under one of these names stays, and validation refuses it.
+func prepareJob(j *batchv1.Job) {
+	dropGatedOfJob(&j.Spec)
 	if *j.Spec.ManualSelector {
 		return
 	}
-	uid := string(j.UID)
-	own := map[string]string{
-		batchv1.ControllerUidLabel: uid, "controller-uid": uid,
-		batchv1.JobNameLabel: j.Name, "job-name": j.Name,
+	own := ownLabels(j)
+	if j.Spec.Template.Labels == nil {
+		j.Spec.Template.Labels = map[string]string{}
 	}
-	for _, meta := range []*metav1.ObjectMeta{&j.ObjectMeta, &j.Spec.Template.ObjectMeta} {
-		meta.Labels = labels.Merge(meta.Labels, own)
+	for key, value := range own {
+		setKey(j.Spec.Template.Labels, key, value)
 	}
 	if j.Spec.Selector == nil {
 		j.Spec.Selector = &metav1.LabelSelector{}
@@ -92,7 +98,27 @@ func selectByUID(j *batchv1.Job) {
 	if j.Spec.Selector.MatchLabels == nil {
 		j.Spec.Selector.MatchLabels = map[string]string{}
 	}
-	j.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = uid
+	setKey(j.Spec.Selector.MatchLabels, batchv1.ControllerUidLabel, own[batchv1.ControllerUidLabel])
+}
+
+// The labels of a job's pods from before they had a prefix.
+const (
+	legacyUIDLabel     = "controller-uid"
+	legacyJobNameLabel = "job-name"
+)
+
+// ownLabels tell the pods of a job from those of all others.
+func ownLabels(j *batchv1.Job) map[string]string {
+	return map[string]string{
+		batchv1.ControllerUidLabel: string(j.UID), legacyUIDLabel: string(j.UID),
+		batchv1.JobNameLabel: j.Name, legacyJobNameLabel: j.Name,
+	}
+}
+
+// dropGatedOfJob: the gate WorkloadWithJob is off by default.
+func dropGatedOfJob(s *batchv1.JobSpec) {
+	s.Scheduling = nil
+	dropGated(&s.Template.Spec)
 }
 
 func jobRow(j *batchv1.Job, now time.Time) []any {
@@ -149,8 +175,12 @@ func cronJobs() *Resource {
 			setPointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
 			setPointer(&c.Spec.FailedJobsHistoryLimit, 1)
 		}),
-		Validate: validator(validateCronJob),
-		Warnings: warner(specPath.Child("jobTemplate", "spec", "template", "spec"), func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
+		PrepareForCreate: preparer(func(c *batchv1.CronJob) { dropGatedOfJob(&c.Spec.JobTemplate.Spec) }),
+		PrepareForUpdate: updatePreparer(func(c, _ *batchv1.CronJob) { dropGatedOfJob(&c.Spec.JobTemplate.Spec) }),
+		Validate:         validator(validateNewCronJob),
+		ValidateUpdate:   updateValidator(validateCronJobUpdate),
+		UpdateRulesOnly:  true,
+		Warnings:         warner(specPath.Child("jobTemplate", "spec", "template", "spec"), func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
 	}
 	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *batchv1.CronJob) { c.Spec = old.Spec }))}
 	r.Columns = columns([]string{"Name", "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age"}, "Containers", "Images", "Selector")

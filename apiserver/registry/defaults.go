@@ -14,3 +14,10 @@ func setPointer[T any](field **T, value T) {
 		*field = &value
 	}
 }
+
+// setKey sets m[key] to value if there is none.
+func setKey(m map[string]string, key, value string) {
+	if _, ok := m[key]; !ok {
+		m[key] = value
+	}
+}

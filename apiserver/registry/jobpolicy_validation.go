@@ -3,8 +3,6 @@ package registry
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -154,76 +152,6 @@ func successRules(path *field.Path, rules []batchv1.SuccessPolicyRule, spec *bat
 			if r.SucceededIndexes != nil && *n > total {
 				faults = append(faults, field.Invalid(count, *n, fmt.Sprintf("must be less than or equal to %d (the number of indexes in the specified succeededIndexes field)", total)))
 			}
-		}
-	}
-	return faults
-}
-
-// countIndexes counts a list like "1,3-5": increasing, below completions.
-func countIndexes(text string, completions int32) (int32, error) {
-	if text == "" {
-		return 0, nil
-	}
-	var total int32
-	last := -1
-	for part := range strings.SplitSeq(text, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		first, err := strconv.Atoi(from)
-		if err != nil {
-			return 0, fmt.Errorf("cannot convert string to integer for index: %q", from)
-		}
-		end := first
-		if isRange {
-			if end, err = strconv.Atoi(to); err != nil {
-				return 0, fmt.Errorf("cannot convert string to integer for index: %q", to)
-			}
-			if end <= first {
-				return 0, fmt.Errorf("non-increasing order, previous: %d, current: %d", first, end)
-			}
-		}
-		if first <= last {
-			return 0, fmt.Errorf("non-increasing order, previous: %d, current: %d", last, first)
-		}
-		if end >= int(completions) {
-			return 0, fmt.Errorf("too large index: %q", strconv.Itoa(end))
-		}
-		total += int32(end - first + 1)
-		last = end
-	}
-	return total, nil
-}
-
-// validateJobStatus judges the counters and the end of a job.
-func validateJobStatus(j *batchv1.Job) field.ErrorList {
-	status, s := field.NewPath("status"), &j.Status
-	faults := counts(status, []string{"active", "succeeded", "failed"}, s.Active, s.Succeeded, s.Failed)
-	for name, n := range inOrder(map[string]*int32{"ready": s.Ready, "terminating": s.Terminating}) {
-		if n != nil {
-			faults = append(faults, notNegative(status.Child(name), *n)...)
-		}
-	}
-	is := map[batchv1.JobConditionType]bool{}
-	for _, c := range s.Conditions {
-		is[c.Type] = is[c.Type] || c.Status == corev1.ConditionTrue
-	}
-	if is[batchv1.JobComplete] && is[batchv1.JobFailed] {
-		faults = append(faults, field.Invalid(status.Child("conditions"), field.OmitValueType{}, "cannot set Complete=True and Failed=true conditions"))
-	}
-	at := status.Child("completionTime")
-	switch {
-	case s.CompletionTime != nil && !is[batchv1.JobComplete]:
-		faults = append(faults, field.Invalid(at, s.CompletionTime, "cannot set completionTime when there is no Complete=True condition"))
-	case s.CompletionTime == nil && is[batchv1.JobComplete]:
-		faults = append(faults, field.Required(at, "completionTime is required for Complete jobs"))
-	case s.CompletionTime != nil && s.StartTime != nil && s.CompletionTime.Before(s.StartTime):
-		faults = append(faults, field.Invalid(at, s.CompletionTime, "must be equal to or after `startTime`"))
-	}
-	if is[batchv1.JobComplete] || is[batchv1.JobFailed] {
-		if s.StartTime == nil {
-			faults = append(faults, field.Required(status.Child("startTime"), "startTime is required for finished job"))
-		}
-		if s.Active > 0 {
-			faults = append(faults, field.Invalid(status.Child("active"), s.Active, "active>0 is invalid for finished job"))
 		}
 	}
 	return faults

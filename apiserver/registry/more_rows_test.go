@@ -34,17 +34,17 @@ func TestValidateOtherKinds(t *testing.T) {
 		want     []string
 	}{
 		{"a stateful set", in("apps", "statefulsets"), `{"spec":{"podManagementPolicy":"x",` + picked + `,` + template + `}}`,
-			[]string{`spec.podManagementPolicy: Unsupported value: supported values: "OrderedReady", "Parallel"`}},
+			[]string{"spec.podManagementPolicy: Invalid value: must be 'OrderedReady' or 'Parallel'"}},
 		{"a daemon set that cannot roll", in("apps", "daemonsets"), `{"spec":{` + picked + `,"updateStrategy":{"rollingUpdate":{"maxUnavailable":0}},` + template + `}}`,
-			[]string{"spec.updateStrategy.rollingUpdate: Invalid value: cannot be 0 when maxSurge is 0"}},
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0"}},
 		{"a daemon set that rolls two ways", in("apps", "daemonsets"), `{"spec":{` + picked + `,"updateStrategy":{"rollingUpdate":{"maxSurge":1}},` + template + `}}`,
 			[]string{"spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: may not be set when maxUnavailable is non-zero"}},
 		{"a replication controller", core("replicationcontrollers"), `{"spec":{"selector":{"a":"c"},` + template + `}}`,
 			[]string{"spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`"}},
-		{"a job that restarts for ever", in("batch", "jobs"), `{"spec":{"parallelism":-1,` + picked + `,` + template + `}}`, []string{
+		{"a job that restarts for ever", in("batch", "jobs"), `{"spec":{"manualSelector":true,"parallelism":-1,` + picked + `,` + template + `}}`, []string{
 			"spec.parallelism: Invalid value: must be greater than or equal to 0",
 			`spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"`}},
-		{"an indexed job without a number", in("batch", "jobs"), `{"spec":{"parallelism":2,"completionMode":"Indexed",` + picked + `,` + once + `}}`,
+		{"an indexed job without a number", in("batch", "jobs"), `{"spec":{"manualSelector":true,"parallelism":2,"completionMode":"Indexed",` + picked + `,` + once + `}}`,
 			[]string{"spec.completions: Required value: when completion mode is Indexed"}},
 		{"a cron job", in("batch", "cronjobs"), `{"spec":{"concurrencyPolicy":"x","jobTemplate":{"spec":{` + once + `}}}}`, []string{
 			`spec.concurrencyPolicy: Unsupported value: supported values: "Allow", "Forbid", "Replace"`, "spec.schedule: Required value"}},

@@ -136,7 +136,7 @@ func TestValidate(t *testing.T) {
 		{"a selector of other pods", apps("deployments"), `{"spec":{"selector":{"matchLabels":{"a":"c"}},` + template + `}}`,
 			[]string{"spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`"}},
 		{"an empty selector", apps("replicasets"), `{"spec":{"selector":{},` + template + `}}`,
-			[]string{"spec.selector: Invalid value: empty selector is invalid for replicaset"}},
+			[]string{"spec.selector: Invalid value: empty selector is invalid for deployment"}},
 		{"numbers", apps("deployments"), `{"spec":{"replicas":-1,"minReadySeconds":700,"selector":{"matchLabels":{"a":"b"}},"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + template + `}}`, []string{
 			"spec.progressDeadlineSeconds: Invalid value: must be greater than minReadySeconds",
 			"spec.replicas: Invalid value: must be greater than or equal to 0",
