@@ -2,9 +2,11 @@ package registry
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -22,8 +24,7 @@ var gates = map[string]bool{
 }
 
 // declare adds to the row's own validation what Kubernetes declares on the row's type (package
-// validations). While Kubernetes moves its rules from code to tags, many are in both places: of two faults of
-// one cause at one path the hand-written one is kept, whose words are those that clients see.
+// validations). While Kubernetes moves its rules from code to tags, many are in both places: see merged.
 //
 // On an update, a declared rule does not judge a value that has not changed.
 func declare(s *runtime.Scheme, r *Resource) {
@@ -39,7 +40,7 @@ func declare(s *runtime.Scheme, r *Resource) {
 		if exists(obj) { // an update: the next func's business
 			return faults
 		}
-		return merged(faults, s.Validate(ctx, gates, obj))
+		return merged(ctx, faults, s.Validate(ctx, gates, obj))
 	}
 	r.Strategy.declaredUpdate = func(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 		return s.ValidateUpdate(ctx, gates, obj, old)
@@ -60,7 +61,7 @@ func (s *Strategy) JudgeUpdate(ctx context.Context, obj, old runtime.Object) fie
 		faults = append(faults, s.ValidateUpdate(ctx, obj, old)...)
 	}
 	if s.declaredUpdate != nil {
-		faults = merged(faults, s.declaredUpdate(ctx, obj, old))
+		faults = merged(ctx, faults, s.declaredUpdate(ctx, obj, old))
 	}
 	return faults
 }
@@ -73,7 +74,7 @@ func declareSubresource(s *runtime.Scheme, r *Resource, sub *Subresource) {
 	}
 	name := sub.Name
 	sub.Validate = func(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-		return merged(own(ctx, obj, old), s.ValidateUpdate(ctx, gates, obj, old, name))
+		return merged(ctx, own(ctx, obj, old), s.ValidateUpdate(ctx, gates, obj, old, name))
 	}
 }
 
@@ -83,20 +84,22 @@ func exists(obj runtime.Object) bool {
 	return err == nil && m.GetResourceVersion() != ""
 }
 
-// merged appends the declared faults that own does not have. The generic path judges the metadata.
-func merged(own, declared field.ErrorList) field.ErrorList {
-	type cause struct {
-		path string
-		kind field.ErrorType
+// merged puts the declared faults after own, which are those of the hand-written rules. What Kubernetes still
+// tries out (alpha) is not enforced; of two faults that say the same, the declared one stays. The generic path
+// judges the metadata.
+func merged(ctx context.Context, own, declared field.ErrorList) field.ErrorList {
+	declared = validate.FilterEnforcedDeclarativeErrors(ctx, declared, true)
+	declared = slices.DeleteFunc(declared, func(fault *field.Error) bool { return strings.HasPrefix(fault.Field, "metadata.") })
+	own = slices.DeleteFunc(own, func(fault *field.Error) bool {
+		return slices.ContainsFunc(declared, func(other *field.Error) bool { return sameFault(fault, other) })
+	})
+	return append(own, declared...)
+}
+
+// sameFault: a value may be invalid in several ways; all other causes are the same if they are of one field.
+func sameFault(a, b *field.Error) bool {
+	if a.Field != b.Field || a.Type != b.Type {
+		return false
 	}
-	have := map[cause]bool{}
-	for _, fault := range own {
-		have[cause{fault.Field, fault.Type}] = true
-	}
-	for _, fault := range declared {
-		if !have[cause{fault.Field, fault.Type}] && !strings.HasPrefix(fault.Field, "metadata.") {
-			own = append(own, fault)
-		}
-	}
-	return own
+	return a.Type != field.ErrorTypeInvalid || a.Detail == b.Detail || a.Origin != "" && a.Origin == b.Origin
 }

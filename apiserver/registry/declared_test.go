@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,12 +33,14 @@ func TestDeclaredGates(t *testing.T) {
 	}
 }
 
-// A fault that is written by hand and declared is reported once, in the hand-written words.
+// A fault that is written by hand and declared is reported once, in the declared words; what is only tried out is
+// not reported.
 func TestMergedFaults(t *testing.T) {
 	path := field.NewPath("spec", "a")
-	own := field.ErrorList{field.Required(path, "ours")}
-	declared := field.ErrorList{field.Required(path, "theirs"), field.Invalid(path, "x", "another cause"), field.Required(path.Child("b"), "another path")}
-	require.Equal(t, field.ErrorList{own[0], declared[1], declared[2]}, merged(own, declared))
+	own := field.ErrorList{field.Required(path, "ours"), field.Invalid(path, "x", "one cause")}
+	declared := field.ErrorList{field.Required(path, "theirs"), field.Invalid(path, "x", "another cause"),
+		field.Required(path.Child("b"), "another path"), field.Required(path.Child("c"), "").MarkAlpha()}
+	require.Equal(t, field.ErrorList{own[1], declared[0], declared[1], declared[2]}, merged(context.Background(), slices.Clone(own), slices.Clone(declared)))
 }
 
 // What is declared only: the rows of resource.k8s.io have next to no rules by hand.

@@ -170,7 +170,7 @@ func TestValidate(t *testing.T) {
 		{"a slice of the other family", schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
 			`{"addressType":"IPv6","endpoints":[{"addresses":["10.0.0.1"]},{}],"ports":[{},{"port":1}]}`, []string{
 				"endpoints[0].addresses[0]: Invalid value: must be an IPv6 address",
-				"endpoints[1].addresses: Required value: must contain at least 1 address",
+				"endpoints[1].addresses: Required value",
 				"ports[1].name: Duplicate value"}},
 		{"a lease", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, `{"spec":{"leaseDurationSeconds":0}}`,
 			[]string{"spec.leaseDurationSeconds: Invalid value: must be greater than 0"}},

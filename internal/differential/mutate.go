@@ -11,7 +11,11 @@ import (
 // mutations are requests whose object has one value broken. They are dry runs.
 func (s Subject) mutations(what, method, path string) []Step {
 	var out []Step
-	for _, m := range mutants(s.Object.Object) {
+	obj := s.Object.DeepCopy()
+	if method == "PUT" {
+		obj.SetResourceVersion("{rv}") // some kinds refuse an update without, whatever else is wrong with it
+	}
+	for _, m := range mutants(obj.Object) {
 		if strings.HasPrefix(m.path, "metadata") || m.path == "kind" || m.path == "apiVersion" {
 			continue // writes.go has these
 		}
