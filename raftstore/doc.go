@@ -5,7 +5,8 @@
 //
 // Txn turns the request into a proposal (entry.go) and hands it to the leader: to the proposer of
 // this member (proposer.go), or over the wire (forward.go) to that of another. The proposer packs the
-// proposals that wait into one raft entry. When a quorum has the entry in its log, the state machine
+// proposals that wait into one raft entry. The leader writes it to its log while it sends it to the others
+// (package leaderlog). When a quorum has the entry in its log, the leader among them, the state machine
 // of every member (fsm.go) applies it to its mvcc store, and the leader's answers the callers.
 //
 // # A read

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"kontiki/mvcc"
+	"kontiki/raftstore/leaderlog"
 	"kontiki/raftstore/rejoin"
 )
 
@@ -20,7 +21,8 @@ type Member struct {
 	cfg       Config
 	store     *mvcc.Store
 	log       *raftFiles
-	guard     *rejoin.Guard // of the log
+	unwritten *leaderlog.Log // what raft stores its log in; it is written to log
+	guard     *rejoin.Guard  // of the log
 	raft      *raft.Raft
 	transport transport
 	snapshots raft.SnapshotStore

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"kontiki/mvcc"
+	"kontiki/raftstore/leaderlog"
 	"kontiki/raftstore/rejoin"
 )
 
@@ -81,12 +82,13 @@ func (m *Member) startRaft() error {
 		}
 	})
 	defer close(started)
-	m.transport = newTransport(m.mux, m.cfg)
-
-	logs, err := raft.NewLogCache(logCacheSize, m.log.LogStore)
+	cached, err := raft.NewLogCache(logCacheSize, m.log.LogStore)
 	if err != nil {
 		return err
 	}
+	logs := leaderlog.New(cached, m.cfg.Log)
+	m.unwritten = logs
+	m.transport = newTransport(m.mux, m.cfg, logs.Written)
 	m.lessor = newLessor(m.store, m.cfg)
 	rc := m.cfg.raftConfig()
 	if err := m.bootstrap(rc, logs); err != nil {
@@ -101,6 +103,7 @@ func (m *Member) startRaft() error {
 		return errors.Join(err, voting.Close())
 	}
 	voting.of(m.raft)
+	logs.Of(m.raft)
 	m.proposer = newProposer(m.raft)
 	m.proposer.start()
 	m.forwarder = newForwarder(m.mux)
@@ -199,6 +202,9 @@ func (m *Member) release() error {
 	if m.raft != nil {
 		m.guard.Close()
 		errs = append(errs, m.raft.Shutdown().Error())
+	}
+	if m.unwritten != nil {
+		m.unwritten.Close()
 	}
 	if m.forwarder != nil {
 		m.forwarder.close()

@@ -12,7 +12,7 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAdd
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{AppendPipeline: inner, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
+	p := &pipeline{AppendPipeline: inner, written: t.written, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
 	go p.pass()
 	return p, nil
 }
@@ -27,6 +27,7 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAdd
 // sender go; raft then goes on without it, and makes another.
 type pipeline struct {
 	raft.AppendPipeline
+	written written
 	answers chan raft.AppendFuture
 	once    sync.Once
 	closed  chan struct{}
@@ -46,6 +47,9 @@ func (p *pipeline) pass() {
 	for {
 		select {
 		case f := <-p.AppendPipeline.Consumer():
+			if !p.written.hold(f.Request(), f.Response(), p.closed) {
+				return
+			}
 			last := !f.Response().Success || f.Response().Term > f.Request().Term
 			select {
 			case p.answers <- f:

@@ -27,6 +27,7 @@ const (
 type transport struct {
 	*raft.NetworkTransport
 	sending *sending
+	written written // nil in tests of the transport alone
 }
 
 var _ raft.WithPreVote = transport{}
@@ -34,8 +35,8 @@ var _ raft.WithPreVote = transport{}
 // SetHeartbeatHandler implements raft.Transport, by not having one.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-func newTransport(m *mux, c Config) transport {
-	return transport{sending: &sending{meter: newSnapshotMeter()}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+func newTransport(m *mux, c Config, w written) transport {
+	return transport{written: w, sending: &sending{meter: newSnapshotMeter()}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  &raftStream{mux: m, closed: make(chan struct{})},
 		MaxPool: transportPool,
 		Timeout: transportTimeout,
