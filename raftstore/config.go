@@ -129,8 +129,8 @@ func (c Config) checkPeers() error {
 	return fmt.Errorf("raftstore: NodeID %q is not among Peers", c.NodeID)
 }
 
-// Raft's clocks. A heartbeat waits in the follower's main loop behind the follower's log writes (see
-// transport.go), so the timeouts leave room for a disk that takes hundreds of milliseconds now and then.
+// Raft's clocks. A heartbeat may wait in the follower's main loop (see transport.go), so the timeouts leave room. A disk
+// that takes longer than that is heartbeats.go's to deal with.
 const (
 	heartbeatTimeout   = time.Second
 	electionTimeout    = time.Second

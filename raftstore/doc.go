@@ -39,7 +39,7 @@
 //     at start (NoSnapshotRestoreOnStart); whoever writes a snapshot first makes the file durable up
 //     to the snapshot's index (fsm.go), and Open restores one that the file is behind of (recover.go).
 //
-//   - Heartbeats go through raft's main loop, never beside it (transport.go says why).
+//   - What a heartbeat changes, it changes in raft's main loop, never beside it (transport.go says why).
 //
 // Read first: member.go, then proposer.go and fsm.go.
 package raftstore

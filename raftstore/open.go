@@ -98,7 +98,7 @@ func (m *Member) startRaft() error {
 		return err
 	}
 	voting := newElectorate(m.transport, m.raftID(), m.guard)
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied}, m.guard, m.log, m.snapshots, voting)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied}, voting.log, m.log, m.snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}

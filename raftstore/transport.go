@@ -20,8 +20,8 @@ const (
 // main loop writes to the log. But the handler is the code of the main loop, and the two race: a
 // heartbeat of a new leader can raise the term between the check of an old leader's entries and their
 // being written, and logs diverge (hashicorp/raft issue 695, open in 1.8.0). The interface permits to
-// ignore the handler; heartbeats then go through the main loop like everything else, and the
-// timeouts in config.go allow for the log writes they wait for.
+// ignore the handler; heartbeats then go through the main loop like everything else. While that waits for a slow disk,
+// heartbeats.go answers those that change nothing.
 //
 // The embedded transport still offers pre-vote (raft.WithPreVote).
 type transport struct {

@@ -29,6 +29,7 @@ import (
 type electorate struct {
 	transport
 	id   raft.ServerID
+	log  *slowLog      // what raft's main loop may wait for
 	in   chan raft.RPC // what the guard has passed
 	out  chan raft.RPC
 	stop context.CancelFunc
@@ -42,7 +43,8 @@ var _ raft.WithPreVote = (*electorate)(nil)
 // newElectorate has the guard of the log (package rejoin) see messages first.
 func newElectorate(t transport, id raft.ServerID, guard *rejoin.Guard) *electorate {
 	ctx, stop := context.WithCancel(context.Background())
-	e := &electorate{transport: t, id: id, in: make(chan raft.RPC), out: make(chan raft.RPC), stop: stop}
+	e := &electorate{transport: t, id: id, log: &slowLog{Guard: guard}, in: make(chan raft.RPC), out: make(chan raft.RPC), stop: stop}
+	t.NetworkTransport.SetHeartbeatHandler(func(rpc raft.RPC) { e.heartbeat(ctx, rpc) }) // not raft's own
 	go guard.Run(ctx, t.Consumer(), e.in)
 	go e.pass(ctx)
 	return e
