@@ -73,7 +73,7 @@ func (s *Store) waitForRoom() {
 // noteDirty tells the commit loop that there is something to do.
 func (s *Store) noteDirty() {
 	kick(s.background.dirty)
-	if s.tail.undurableBytes() > s.opts.PendingBytes/4 {
+	if s.tail.undurableBytes() > s.opts.CommitBytes {
 		kick(s.background.urgent)
 	}
 }

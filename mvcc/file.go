@@ -40,6 +40,11 @@ type meta struct {
 // bbolt never has to stop readers and writers to map it anew.
 const mmapBytes = 4 << 30
 
+// pageBytes is the size of a page in a new file; one that exists keeps its own until it is defragmented. History is
+// appended in commits of hundreds of records, each page by a write of its own: pages of 16 KiB take a tenth less CPU
+// than those of 4 KiB, and the three or four pages of a lone commit are still less than 64 KiB.
+const pageBytes = 16 << 10
+
 // lockTimeout is how long to wait for another process to let go of the file.
 const lockTimeout = 2 * time.Second
 
@@ -48,6 +53,7 @@ const lockTimeout = 2 * time.Second
 func openFile(path string) (*file, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:         lockTimeout,
+		PageSize:        pageBytes,
 		NoFreelistSync:  true,
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: mmapBytes,

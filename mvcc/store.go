@@ -9,9 +9,11 @@ import (
 
 // Options tune a Store. The zero value is good.
 type Options struct {
-	// CommitInterval is how long changes are gathered before they are committed to the file, 100 ms
-	// by default. It bounds what a restart has to replay, not what a crash may lose: that is the raft log's part.
+	// CommitInterval is how long changes are gathered before they are committed to the file, 1 s by default, and
+	// CommitBytes how much of them, 2 MiB by default: whichever comes first. They bound what a restart has to
+	// replay, not what a crash may lose: that is the raft log's part.
 	CommitInterval time.Duration
+	CommitBytes    int
 	// TailBytes bounds the memory kept for recent history that is in the file already, 4 MiB by default.
 	TailBytes int
 	// PendingBytes bounds the memory for changes that are not in the file yet, 32 MiB by default.
@@ -25,7 +27,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.CommitInterval = orDefault(o.CommitInterval, 100*time.Millisecond)
+	o.CommitInterval = orDefault(o.CommitInterval, time.Second)
+	o.CommitBytes = orDefault(o.CommitBytes, 2<<20)
 	o.TailBytes = orDefault(o.TailBytes, 4<<20)
 	o.PendingBytes = orDefault(o.PendingBytes, 32<<20)
 	o.ProgressInterval = orDefault(o.ProgressInterval, time.Second)
