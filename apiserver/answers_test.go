@@ -105,3 +105,11 @@ func TestAutoscalerVersions(t *testing.T) {
 	require.Contains(t, string(now.body), `"maxReplicas":4`)
 	require.Empty(t, now.object().GetAnnotations())
 }
+
+// What Kubernetes advises against says so in every answer.
+func TestDeprecatedKindsWarn(t *testing.T) {
+	_, c := start(t)
+	require.Equal(t, `299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"`, c.get("/api/v1/endpoints").ok().header.Get("Warning"))
+	require.Equal(t, `299 - "v1 ComponentStatus is deprecated in v1.19+"`, c.get("/api/v1/componentstatuses").ok().header.Get("Warning"))
+	require.Empty(t, c.get(maps).ok().header.Get("Warning"))
+}

@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"slices"
@@ -14,7 +16,12 @@ import (
 type User struct {
 	Name   string
 	Groups []string
+	// Credential tells which certificate (or, later, token) the user has shown; empty if none.
+	Credential string
 }
+
+// credentialID is the key of User.Credential among what API objects say of a user beside name and groups.
+const credentialID = "authentication.kubernetes.io/credential-id"
 
 // The groups and names that the authorizer knows.
 const (
@@ -30,7 +37,11 @@ func (u User) in(group string) bool { return slices.Contains(u.Groups, group) }
 
 // info is the user as API objects name them.
 func (u User) info() authenticationv1.UserInfo {
-	return authenticationv1.UserInfo{Username: u.Name, Groups: u.Groups}
+	info := authenticationv1.UserInfo{Username: u.Name, Groups: u.Groups}
+	if u.Credential != "" {
+		info.Extra = map[string]authenticationv1.ExtraValue{credentialID: {u.Credential}}
+	}
+	return info
 }
 
 // withAuthentication finds out who asks. The TLS handshake has verified the client certificate
@@ -57,9 +68,11 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 
 func authenticate(r *http.Request) (User, error) {
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		subject := r.TLS.VerifiedChains[0][0].Subject
-		if subject.CommonName != "" {
-			return User{Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), groupAuthenticated)}, nil
+		certificate := r.TLS.VerifiedChains[0][0]
+		if subject := certificate.Subject; subject.CommonName != "" {
+			sum := sha256.Sum256(certificate.Raw)
+			return User{Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), groupAuthenticated),
+				Credential: "X509SHA256=" + hex.EncodeToString(sum[:])}, nil
 		}
 	}
 	if r.Header.Get("Authorization") != "" {

@@ -56,7 +56,7 @@ func TestBadInput(t *testing.T) {
 		{name: "unknown patch type", method: "PATCH", path: maps + "/taken", body: "{}", headers: []string{"Content-Type", "application/json"}, code: 415, reason: "UnsupportedMediaType", text: "415: Unsupported Media Type"},
 		{name: "unknown resource", method: "GET", path: "/api/v1/namespaces/default/frobs", code: 404, reason: "NotFound", text: "the server could not find the requested resource"},
 		{name: "unknown group", method: "GET", path: "/apis/frobs.io/v1/frobs", code: 404, reason: "NotFound", text: "the server could not find the requested resource"},
-		{name: "unknown path", method: "GET", path: "/frob", code: 404, reason: "NotFound"},
+		{name: "unknown version", method: "GET", path: "/apis/apps/v9", code: 404, reason: "NotFound"},
 		{name: "unknown subresource", method: "GET", path: maps + "/taken/frob", code: 404, reason: "NotFound"},
 		{name: "PUT on a collection", method: "PUT", path: maps, body: configMap("n", ""), code: 405, reason: "MethodNotAllowed"},
 		{name: "POST on an object", method: "POST", path: maps + "/taken", body: configMap("n", ""), code: 405, reason: "MethodNotAllowed"},

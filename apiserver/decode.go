@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,7 @@ func serializerFor(codecs serializer.CodecFactory, contentType string, binary bo
 			return info, nil
 		}
 	}
-	return runtime.SerializerInfo{}, errUnsupportedMediaType(mediaTypes(false))
+	return runtime.SerializerInfo{}, errUnsupportedMediaType(mediaTypes())
 }
 
 // decodeObject reads an object of kind from body into a fresh object, which newObject makes.
@@ -85,21 +86,20 @@ func undecodable(want schema.GroupVersionKind, found *schema.GroupVersionKind, e
 	return badRequest("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(body))
 }
 
-// summary shows the start of a body in an error message.
+// summary shows the start of a body in an error message: what may be JSON as it is, anything else in hexadecimal.
 func summary(body []byte) string {
 	const shown = 30
 	if len(body) == 0 {
 		return "<empty>"
 	}
-	for _, c := range body[:min(shown, len(body))] {
-		if c < 0x20 && c != '\n' && c != '\t' && c != '\r' || c >= 0x7f {
-			return fmt.Sprintf("%x ...", body[:min(shown, len(body))])
-		}
-	}
+	start, more := body, ""
 	if len(body) > shown {
-		return string(body[:shown]) + " ..."
+		start, more = body[:shown], " ..."
 	}
-	return string(body)
+	if body[0] == '{' {
+		return string(start) + more
+	}
+	return hex.EncodeToString(start) + more
 }
 
 // decodeBody reads the request's object and fills in its defaults.

@@ -29,6 +29,7 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, t *target) 
 	if err != nil {
 		return err
 	}
+	t.warnOfDeletion(r.Context(), options)
 	result, err := s.delete(r.Context(), t, options)
 	if err != nil {
 		return err
@@ -41,6 +42,13 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, t *target) 
 		return writeObject(w, r, f, code, t.deletedStatus(result.Object.Object()))
 	}
 	return s.writeResult(w, r, t, f, code, result.Object)
+}
+
+// warnOfDeletion tells a client that leaves it open what becomes of dependents.
+func (t *target) warnOfDeletion(ctx context.Context, options *metav1.DeleteOptions) {
+	if options.PropagationPolicy == nil && options.OrphanDependents == nil { //nolint:staticcheck // old clients send it
+		warn(ctx, t.resource.Strategy.DeleteWarning)
+	}
 }
 
 // deletedStatus tells the client exactly which object is gone. (The kind it names is the resource:

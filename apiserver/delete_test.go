@@ -90,6 +90,22 @@ func TestCascade(t *testing.T) {
 	require.Equal(t, []string{"orphan"}, c.delete(maps+"/q?propagationPolicy=Orphan", "").ok().object().GetFinalizers(), "in the query")
 }
 
+// Jobs orphan their pods unless the client says otherwise, and tell one that says nothing.
+func TestOrphanByDefault(t *testing.T) {
+	_, c := start(t)
+	const jobs = "/apis/batch/v1/namespaces/default/jobs"
+	job := `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`
+	c.post(jobs, job).ok()
+	open := c.delete(jobs+"/j", "").ok()
+	require.Equal(t, []string{"orphan"}, open.object().GetFinalizers())
+	require.Contains(t, open.header.Get("Warning"), "child pods are preserved by default")
+	c.patch(jobs+"/j", mergePatch, `{"metadata":{"finalizers":null}}`).ok()
+	c.post(jobs, job).ok()
+	said := c.delete(jobs+"/j?propagationPolicy=Background", "").ok()
+	require.Equal(t, "Status", said.object().GetKind())
+	require.Empty(t, said.header.Get("Warning"))
+}
+
 // A pod on a node has its grace, which can only get shorter; its node ends it with grace 0.
 func TestGrace(t *testing.T) {
 	_, c := start(t)

@@ -35,6 +35,7 @@ func (s *Server) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t
 	if err != nil {
 		return err
 	}
+	t.warnOfDeletion(r.Context(), options)
 	query := storage.ListOptions{
 		Selection: selection(t, list), ResourceVersion: list.ResourceVersion, ResourceVersionMatch: list.ResourceVersionMatch,
 		Limit: list.Limit, Continue: list.Continue,

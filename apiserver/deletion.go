@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,7 @@ func (t *target) stepDeletion(obj runtime.Object, options *metav1.DeleteOptions,
 	if begun && !t.shorten(obj, options, now) {
 		return false // it is being deleted already, and no faster than before
 	}
-	m.SetFinalizers(cascadeFinalizers(m.GetFinalizers(), options))
+	m.SetFinalizers(cascadeFinalizers(m.GetFinalizers(), options, strategy.OrphanByDefault))
 	grace := graceLeft(m)
 	if !begun && strategy.GracePeriod != nil {
 		grace = strategy.GracePeriod(obj, askedGrace(options))
@@ -86,7 +87,7 @@ func markDeleting(m metav1.Object, grace int64, now time.Time) {
 
 // cascadeFinalizers turns the propagation policy into the finalizers that the garbage collector
 // works off: "orphan" or "foregroundDeletion", or neither for background deletion.
-func cascadeFinalizers(present []string, options *metav1.DeleteOptions) []string {
+func cascadeFinalizers(present []string, options *metav1.DeleteOptions, orphanByDefault bool) []string {
 	want := ""
 	switch {
 	case options.OrphanDependents != nil: //nolint:staticcheck // old clients send it
@@ -94,6 +95,9 @@ func cascadeFinalizers(present []string, options *metav1.DeleteOptions) []string
 			want = metav1.FinalizerOrphanDependents
 		}
 	case options.PropagationPolicy == nil:
+		if orphanByDefault && !slices.Contains(present, metav1.FinalizerOrphanDependents) && !slices.Contains(present, metav1.FinalizerDeleteDependents) {
+			return append(slices.Clone(present), metav1.FinalizerOrphanDependents)
+		}
 		return present // finalizers that say so already have their way
 	case *options.PropagationPolicy == metav1.DeletePropagationOrphan:
 		want = metav1.FinalizerOrphanDependents

@@ -66,9 +66,33 @@ func errMethodNotAllowed() error {
 	return err
 }
 
+// errNotAcceptable is the answer to a client that takes no media type which the server has.
 func errNotAcceptable(supported []string) error {
 	err := statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		fmt.Sprintf("406: Not Acceptable\n\nAvailable representations: %s", strings.Join(supported, ", ")))
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
+// errNoSuchForm is the answer to a client that takes one of the server's media types, but not as what it wants to see in it.
+func errNoSuchForm(supported []string) error {
+	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+strings.Join(supported, ", "))
+}
+
+// errWrongShape is the answer to a client that wants to see a list as one object's metadata, or one object as a list's.
+func errWrongShape(as shape) error {
+	is := "a list"
+	if as == asPartialList {
+		is = "not a list"
+	}
+	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		fmt.Sprintf("you requested %s, but the requested object is %s", as, is))
+}
+
+// errCannotApply is the answer to a patch that is well formed and does not fit the object.
+func errCannotApply(reason string) error {
+	err := statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request: "+reason)
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	return err
 }

@@ -48,7 +48,7 @@ func (o *ownership) manager(r *registry.Resource, subresource string) (*managedf
 	}
 	scheme := o.table.Scheme()
 	gvk := r.GroupVersionKind()
-	m, err := managedfields.NewDefaultFieldManager(o.loadTypes(), runtime.UnsafeObjectConvertor(scheme),
+	m, err := managedfields.NewDefaultFieldManager(o.loadTypes(), versions{o.table, r.Resource},
 		rowDefaulter{r}, scheme, gvk, gvk.GroupVersion(), subresource, resetFields(r, subresource))
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -166,14 +167,19 @@ func (s *Server) setDangling(ctx context.Context, f *flowcontrolv1.FlowSchema, w
 	}
 	t.sub = t.resource.Subresource("status")
 	want.LastTransitionTime = metav1.Now()
-	_, err = s.change(ctx, t, change{options: writeOptions{manager: bootstrapManager}, next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
-		next := live.DeepCopyObject().(*flowcontrolv1.FlowSchema)
-		if c := danglingOf(next); c != nil {
-			*c = want
-		} else {
-			next.Status.Conditions = append(next.Status.Conditions, want)
-		}
-		return s.track(t, live, next, bootstrapManager)
+	applied, err := json.Marshal(map[string]any{
+		"apiVersion": flowcontrolv1.SchemeGroupVersion.String(), "kind": "FlowSchema", "metadata": map[string]any{"name": f.Name},
+		"status": flowcontrolv1.FlowSchemaStatus{Conditions: []flowcontrolv1.FlowSchemaCondition{want}},
+	})
+	if err != nil {
+		return err
+	}
+	p := patch{body: applied, options: writeOptions{manager: flowsManager, force: true}}
+	_, err = s.change(ctx, t, change{next: func(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+		return s.apply(ctx, t, p, live)
 	}})
 	return err
 }
+
+// flowsManager owns the condition, under the name that it has in Kubernetes.
+const flowsManager = "api-priority-and-fairness-config-consumer-v1"

@@ -49,7 +49,8 @@ type form struct {
 // answer. verb decides which shapes make sense, none outside resources; binary says whether the
 // answer has a protobuf form.
 func negotiate(r *http.Request, verb string, binary bool) (form, error) {
-	for _, clause := range acceptClauses(r.Header.Get("Accept")) {
+	clauses := acceptClauses(r.Header.Get("Accept"))
+	for _, clause := range clauses {
 		for _, format := range formats {
 			if !clause.matches(format) || format == formatProtobuf && !binary {
 				continue
@@ -60,17 +61,44 @@ func negotiate(r *http.Request, verb string, binary bool) (form, error) {
 			}
 		}
 	}
-	return form{}, errNotAcceptable(mediaTypes(verb == "watch"))
+	return form{}, refusal(clauses, verb)
 }
 
-// mediaTypes lists what the server speaks, for error messages.
-func mediaTypes(streams bool) []string {
+// refusal is the error for clauses of which none can be answered. Kubernetes tells media types that it does not have,
+// which its router refuses, from those that it has not in this form.
+func refusal(clauses []acceptClause, verb string) error {
+	for _, clause := range clauses {
+		if !slices.ContainsFunc(formats, clause.matches) {
+			continue
+		}
+		as := shape(clause.params["as"])
+		if as == asPartial && verb == "list" || as == asPartialList && (verb == "get" || verb == "create" || verb == "update" || verb == "patch" || verb == "delete") {
+			return errWrongShape(as)
+		}
+		if verb == "watch" {
+			return errNoSuchForm(streamTypes())
+		}
+		return errNoSuchForm(mediaTypes())
+	}
+	if verb == "list" || verb == "watch" {
+		return errNotAcceptable(append(mediaTypes(), streamTypes()...))
+	}
+	return errNotAcceptable(mediaTypes())
+}
+
+// mediaTypes lists what the server speaks, for error messages; streamTypes is the same for watches.
+func mediaTypes() []string {
 	var list []string
 	for _, format := range formats {
-		switch {
-		case !streams:
-			list = append(list, string(format))
-		case format.streams():
+		list = append(list, string(format))
+	}
+	return list
+}
+
+func streamTypes() []string {
+	var list []string
+	for _, format := range formats {
+		if format.streams() {
 			list = append(list, string(format)+";stream=watch")
 		}
 	}

@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/mergepatch"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
@@ -93,51 +91,62 @@ func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
 // patched applies a JSON, merge or strategic merge patch to live and decodes the result.
 func (s *Server) patched(ctx context.Context, kind schema.GroupVersionKind, newObject func() runtime.Object, p patch, live runtime.Object) (runtime.Object, error) {
 	live.GetObjectKind().SetGroupVersionKind(kind)
+	if p.kind == types.StrategicMergePatchType {
+		next, err := patchedStrategically(ctx, p, live, newObject())
+		if err == nil {
+			next.GetObjectKind().SetGroupVersionKind(kind) // not among what it changes, as in Kubernetes
+		}
+		return next, err
+	}
 	before, err := json.Marshal(live)
 	if err != nil {
 		return nil, err
 	}
 	var after []byte
 	var faults []error
-	switch p.kind {
-	case types.JSONPatchType:
+	if p.kind == types.JSONPatchType {
 		after, faults, err = applyJSONPatch(p.body, before)
-	case types.MergePatchType:
+	} else {
 		after, faults, err = applyMergePatch(p.body, before)
-	default:
-		after, faults, err = applyStrategicPatch(p.body, before, newObject())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.decodePatched(ctx, kind, newObject, after, faults, p)
+	return decodePatched(ctx, kind, newObject, after, faults, p)
 }
 
 // decodePatched reads a patched object. faults are the unknown and duplicate fields of the patch itself.
-func (s *Server) decodePatched(ctx context.Context, kind schema.GroupVersionKind, newObject func() runtime.Object, data []byte, faults []error, p patch) (runtime.Object, error) {
+func decodePatched(ctx context.Context, kind schema.GroupVersionKind, newObject func() runtime.Object, data []byte, faults []error, p patch) (runtime.Object, error) {
 	next := newObject()
 	unknown, err := kjson.UnmarshalStrict(data, next)
 	if err != nil {
-		return nil, invalidPatch(data, err.Error())
+		return nil, invalidPatch(string(data), err.Error())
 	}
-	faults = append(faults, unknown...)
-	if level := p.options.validation; level != metav1.FieldValidationIgnore && len(faults) > 0 {
-		if level == metav1.FieldValidationStrict {
-			return nil, invalidPatch(data, runtime.NewStrictDecodingError(faults).Error())
-		}
-		warnFaults(ctx, faults)
+	if err := p.judge(ctx, string(data), append(faults, unknown...)); err != nil {
+		return nil, err
 	}
-	// A strategic merge is of typed objects: kind and apiVersion are not among what it changes, as in Kubernetes.
 	found := next.GetObjectKind().GroupVersionKind()
-	if found != kind && !found.Empty() && p.kind != types.StrategicMergePatchType {
-		return nil, invalidPatch(data, fmt.Sprintf("a patch cannot change kind or apiVersion: %v became %v", kind, found))
+	if found != kind && !found.Empty() {
+		return nil, invalidPatch(string(data), fmt.Sprintf("a patch cannot change kind or apiVersion: %v became %v", kind, found))
 	}
 	next.GetObjectKind().SetGroupVersionKind(kind)
 	return next, nil
 }
 
-func invalidPatch(data []byte, reason string) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(data), reason)})
+// judge does with unknown and duplicate fields what the client has asked for. shown is what an error shows of the patch.
+func (p patch) judge(ctx context.Context, shown string, faults []error) error {
+	switch level := p.options.validation; {
+	case len(faults) == 0 || level == metav1.FieldValidationIgnore:
+	case level == metav1.FieldValidationStrict:
+		return invalidPatch(shown, runtime.NewStrictDecodingError(faults).Error())
+	default:
+		warnFaults(ctx, faults)
+	}
+	return nil
+}
+
+func invalidPatch(shown, reason string) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), shown, reason)})
 }
 
 // jsonPatchOperation is RFC 6902's; only used to find unknown fields.
@@ -185,8 +194,7 @@ func applyBounded(patch jsonpatch.Patch, doc []byte) ([]byte, error) {
 		}
 		var err error
 		if doc, err = patch[:end].Apply(doc); err != nil {
-			return nil, statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-				"the server rejected our request due to an error in our request: "+err.Error())
+			return nil, errCannotApply(err.Error())
 		}
 		if len(doc) > limit {
 			return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the patched object would be over %d bytes", limit))
@@ -209,33 +217,4 @@ func applyMergePatch(body, before []byte) (after []byte, faults []error, err err
 		return nil, nil, badRequest("%v", err)
 	}
 	return after, faults, err
-}
-
-func applyStrategicPatch(body, before []byte, schemaOf runtime.Object) (after []byte, faults []error, err error) {
-	if !json.Valid(body) {
-		return nil, nil, errInvalidJSONPatch()
-	}
-	content, original := map[string]any{}, map[string]any{}
-	if faults, err = kjson.UnmarshalStrict(body, &content); err != nil {
-		return nil, nil, badRequest("%v", err)
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(before, &original); err != nil {
-		return nil, nil, err
-	}
-	merged, err := strategicpatch.StrategicMergeMapPatch(original, content, schemaOf)
-	if err != nil {
-		return nil, nil, strategicError(err)
-	}
-	after, err = json.Marshal(merged)
-	return after, faults, err
-}
-
-// strategicError tells a patch that is wrong in itself (400) from one that does not fit (422).
-func strategicError(err error) error {
-	switch err {
-	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
-		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat:
-		return badRequest("%v", err)
-	}
-	return statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
 }

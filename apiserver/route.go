@@ -42,7 +42,8 @@ func (s *Server) routes() http.Handler {
 	others.PathPrefix("/healthz").Handler(s.healthHandler("healthz"))
 	others.Handle("/version", discovery.VersionHandler())
 	others.Handle("/metrics", s.metrics.handler())
-	found := discovery.Handler(s.table)
+	unknown := handlerFunc(func(http.ResponseWriter, *http.Request) error { return errNotFoundPath() })
+	found := discovery.Handler(s.table, unknown)
 	for _, path := range []string{"/api", "/api/{version}", "/apis", "/apis/{group}", "/apis/{group}/{version}"} {
 		others.Handle(path, found)
 		others.Handle(path+"/", found)
@@ -53,9 +54,10 @@ func (s *Server) routes() http.Handler {
 	others.Handle("/openapi/v2", openapi.V2Handler(s.table))
 	others.Handle("/", handlerFunc(s.servePaths))
 
-	router.NotFoundHandler = authorizePath(handlerFunc(func(http.ResponseWriter, *http.Request) error {
-		return errNotFoundPath()
-	}))
+	for _, base := range []string{"/api/", "/apis/"} {
+		others.PathPrefix(base).Handler(unknown)
+	}
+	router.NotFoundHandler = authorizePath(http.NotFoundHandler()) // outside the API, as plain text
 	return router
 }
 

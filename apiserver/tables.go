@@ -12,18 +12,13 @@ import (
 	"kontiki/watch"
 )
 
-func tableOptions(r *http.Request) (table.Options, error) {
+func tableOptions(r *http.Request, f form) (table.Options, error) {
 	options, err := table.ParseOptions(r.URL.Query(), time.Now())
 	if err != nil {
 		return options, badRequest("%v", err)
 	}
+	options.Version = f.version
 	return options, nil
-}
-
-// withTableVersion names the version of meta.k8s.io that the client asked for; the versions are alike.
-func withTableVersion(t *metav1.Table, f form) *metav1.Table {
-	t.APIVersion = metav1.GroupName + "/" + f.version
-	return t
 }
 
 // writeTable answers with objects as the rows that kubectl prints.
@@ -40,12 +35,12 @@ func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, t *target, f
 
 // writeRows is writeTable for objects that no store has.
 func writeRows(w http.ResponseWriter, r *http.Request, t *target, f form, code int, listMeta metav1.ListMeta, objects []runtime.Object) error {
-	options, err := tableOptions(r)
+	options, err := tableOptions(r, f)
 	if err != nil {
 		return err
 	}
 	options.ListMeta = listMeta
-	data, err := json.Marshal(withTableVersion(table.Convert(t.resource, objects, options), f))
+	data, err := json.Marshal(table.Convert(t.resource, objects, options))
 	if err != nil {
 		return err
 	}

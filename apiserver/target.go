@@ -46,6 +46,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	if err := authorizeTarget(r.Context(), t); err != nil {
 		return err
 	}
+	warnDeprecated(r.Context(), t.resource)
 	ctx := raftstore.WithOrigin(registry.WithAsker(r.Context(), facts.user.info()), origin(facts, r))
 	if facts.longRunning {
 		return s.serveLongRunning(w, r.WithContext(ctx), t)

@@ -29,3 +29,27 @@ func TestEventsInTwoGroups(t *testing.T) {
 	c.delete(core+"/e", "").ok()
 	require.Equal(t, 404, c.get(group+"/e").code)
 }
+
+// Who owns what is known across versions: an owner of one version's fields keeps them when the other version is written.
+func TestOwnersAcrossVersions(t *testing.T) {
+	_, c := start(t)
+	const v1, v2 = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+	applied := func(version, metrics string) string {
+		return `{"apiVersion":"autoscaling/` + version + `","kind":"HorizontalPodAutoscaler","metadata":{"name":"h"},"spec":{"maxReplicas":3,
+			"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},` + metrics + `}}`
+	}
+	old := applied("v1", `"targetCPUUtilizationPercentage":50`)
+	c.patch(v1+"/h?fieldManager=old", applyPatch, old).ok()
+	c.patch(v2+"/h?fieldManager=new", mergePatch, `{"spec":{"minReplicas":2}}`).ok()
+	owners := map[string]string{}
+	for _, entry := range c.get(v2 + "/h").ok().object().GetManagedFields() {
+		owners[entry.Manager] = entry.APIVersion
+	}
+	require.Equal(t, map[string]string{"old": "autoscaling/v1", "new": "autoscaling/v2"}, owners)
+
+	c.patch(v2+"/h?fieldManager=other", applyPatch, applied("v2", `"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":60}}}]`)).
+		fails(409, "Conflict", `conflict with "old"`)
+	again := c.patch(v1+"/h?fieldManager=old", applyPatch, old).ok()
+	require.Equal(t, c.get(v1+"/h").resourceVersion(), again.resourceVersion())
+	c.patch(v1+"/h?fieldManager=old", applyPatch, applied("v1", `"minReplicas":4`)).fails(409, "Conflict", `conflict with "new"`)
+}

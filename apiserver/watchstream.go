@@ -94,7 +94,7 @@ func newWatchStream(w http.ResponseWriter, r *http.Request, t *target, f form) (
 	stream := &watchStream{form: f, out: w, flush: http.NewResponseController(w), target: t,
 		encoder: encoderFor(f, t.resource.GroupVersionKind())}
 	if f.as == asTable {
-		options, err := tableOptions(r)
+		options, err := tableOptions(r, f)
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +192,7 @@ func (s *watchStream) encode(event *watch.Event) ([]byte, error) {
 
 func (s *watchStream) encodeUnshared(obj runtime.Object) ([]byte, error) {
 	if s.table != nil {
-		return json.Marshal(withTableVersion(s.table.Next(obj, time.Now()), s.form))
+		return json.Marshal(s.table.Next(obj, time.Now()))
 	}
 	body, err := s.encoder.encodeBody(obj)
 	if err != nil {

@@ -209,10 +209,9 @@ func aggregateVersion(v groupVersion) apidiscoveryv2.APIVersionDiscovery {
 		if r.Namespaced {
 			scope = apidiscoveryv2.ScopeNamespace
 		}
-		gvk := r.GroupVersionKind()
 		resource := apidiscoveryv2.APIResourceDiscovery{
 			Resource:         r.Resource,
-			ResponseKind:     &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+			ResponseKind:     &metav1.GroupVersionKind{Kind: r.Kind},
 			Scope:            scope,
 			SingularResource: r.Singular,
 			Verbs:            Verbs(r),
@@ -220,10 +219,12 @@ func aggregateVersion(v groupVersion) apidiscoveryv2.APIVersionDiscovery {
 			Categories:       r.Categories,
 		}
 		for _, s := range r.Subresources {
+			kind := &metav1.GroupVersionKind{Kind: s.Kind.Kind}
+			if s.Kind.GroupVersion() != r.GroupVersion() { // left out, it is that of the document, as in the plain form
+				kind.Group, kind.Version = s.Kind.Group, s.Kind.Version
+			}
 			resource.Subresources = append(resource.Subresources, apidiscoveryv2.APISubresourceDiscovery{
-				Subresource:  s.Name,
-				ResponseKind: &metav1.GroupVersionKind{Group: s.Kind.Group, Version: s.Kind.Version, Kind: s.Kind.Kind},
-				Verbs:        s.Verbs,
+				Subresource: s.Name, ResponseKind: kind, Verbs: s.Verbs,
 			})
 		}
 		out.Resources = append(out.Resources, resource)

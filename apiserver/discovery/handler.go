@@ -15,16 +15,19 @@ const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 
 // handler answers from documents that it renders again when the table has changed.
 type handler struct {
-	table  *registry.Table
-	latest atomic.Pointer[documents]
+	table    *registry.Table
+	notFound http.Handler
+	latest   atomic.Pointer[documents]
 }
 
 // Handler serves /api, /apis, /api/V, /apis/G and /apis/G/V, with or without a trailing slash. Any
-// other path, and any group or version that is not in the table, gets a 404. The method is not looked at.
+// other path, and any group or version that is not in the table, is for notFound. The method is not looked at.
 //
 // The aggregated form is served if the client's Accept header prefers it. Answers are JSON whatever
 // else the client accepts: client-go decodes what it gets by Content-Type.
-func Handler(table *registry.Table) http.Handler { return &handler{table: table} }
+func Handler(table *registry.Table, notFound http.Handler) http.Handler {
+	return &handler{table: table, notFound: notFound}
+}
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	docs, err := h.documents()
@@ -33,15 +36,21 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	contentType := "application/json"
-	doc, ok := docs.plain[path]
-	if agg, has := docs.aggregated[path]; has && wantsAggregated(r.Header.Get("Accept")) {
-		doc, contentType = agg, aggregatedType
-	}
-	if !ok {
-		http.NotFound(w, r)
+	if doc, ok := docs.aggregated[path]; ok && wantsAggregated(r.Header.Get("Accept")) {
+		writeTagged(w, r, doc)
 		return
 	}
+	doc, ok := docs.plain[path]
+	if !ok {
+		h.notFound.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(doc.body) // the client has gone if this fails
+}
+
+// writeTagged answers with an aggregated document, or tells a client that it has it already.
+func writeTagged(w http.ResponseWriter, r *http.Request, doc document) {
 	header := w.Header()
 	header.Set("Vary", "Accept")
 	header.Set("Cache-Control", "public")
@@ -50,7 +59,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	header.Set("Content-Type", contentType)
+	header.Set("Content-Type", aggregatedType)
 	_, _ = w.Write(doc.body) // the client has gone if this fails
 }
 

@@ -15,13 +15,17 @@ const KubernetesVersion = "v1.37.2"
 // Version is what /version answers and kubectl version prints.
 func Version() version.Info {
 	info := version.Info{
-		Major:        "1",
-		Minor:        "37",
-		GitVersion:   KubernetesVersion + "+kontiki",
-		GitTreeState: "clean",
-		GoVersion:    runtime.Version(),
-		Compiler:     runtime.Compiler,
-		Platform:     runtime.GOOS + "/" + runtime.GOARCH,
+		Major:                 "1",
+		Minor:                 "37",
+		EmulationMajor:        "1",
+		EmulationMinor:        "37",
+		MinCompatibilityMajor: "1",
+		MinCompatibilityMinor: "36",
+		GitVersion:            KubernetesVersion + "+kontiki",
+		GitTreeState:          "clean",
+		GoVersion:             runtime.Version(),
+		Compiler:              runtime.Compiler,
+		Platform:              runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	build, _ := debug.ReadBuildInfo()
 	if build == nil {

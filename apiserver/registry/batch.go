@@ -29,6 +29,9 @@ func jobs() *Resource {
 		Validate:         validator(validateJob),
 		ValidateUpdate:   updateValidator(validateJobUpdate),
 		Warnings:         warner(templateSpec, func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
+		OrphanByDefault:  true,
+		DeleteWarning: "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them " +
+			"or set propagationPolicy=Orphan to suppress this warning",
 	}
 	status := statusOf(r, func(j, old *batchv1.Job) { j.Spec = old.Spec })
 	status.Validate = func(_ context.Context, obj, old runtime.Object) field.ErrorList {

@@ -19,6 +19,7 @@ func replicationControllers() *Resource {
 		PrepareForCreate: preparer(dropGatedOfReplicationController),
 		PrepareForUpdate: updatePreparer(func(rc, _ *corev1.ReplicationController) { dropGatedOfReplicationController(rc) }),
 		Validate:         validator(validateReplicationController),
+		OrphanByDefault:  true,
 	}
 	r.Subresources = []Subresource{
 		scale(func(obj runtime.Object) scaled {

@@ -107,6 +107,13 @@ type Strategy struct {
 	// (a namespace turns Terminating).
 	PrepareForDelete func(obj runtime.Object)
 
+	// OrphanByDefault lets the dependents of a deleted object live on, if neither the client nor a finalizer says
+	// otherwise: so it was for kinds that are older than garbage collection.
+	OrphanByDefault bool
+
+	// DeleteWarning is for the Warning header of a deletion that does not say what becomes of dependents.
+	DeleteWarning string
+
 	// ReturnDeleted makes a DELETE answer with the object instead of a Status, as Kubernetes does for
 	// some kinds.
 	ReturnDeleted bool

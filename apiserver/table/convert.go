@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"kontiki/apiserver/registry"
 )
@@ -22,9 +24,13 @@ type Options struct {
 	NoHeaders bool
 	// ListMeta of the answer: the list's, or the resourceVersion of a single object.
 	ListMeta metav1.ListMeta
+	// Version of meta.k8s.io that the Table and the metadata beside its rows are in; empty means v1. The versions are alike.
+	Version string
 	// Now is what ages are measured to.
 	Now time.Time
 }
+
+func (o Options) apiVersion() string { return metav1.GroupName + "/" + cmp.Or(o.Version, "v1") }
 
 // ParseOptions reads includeObject from the query of a request.
 func ParseOptions(query url.Values, now time.Time) (Options, error) {
@@ -34,7 +40,8 @@ func ParseOptions(query url.Values, now time.Time) (Options, error) {
 		include = metav1.IncludeMetadata
 	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
 	default:
-		return Options{}, fmt.Errorf("unrecognized includeObject value: %q", include)
+		return Options{}, fmt.Errorf("Unable to convert to Table as requested: %w", field.Invalid(field.NewPath("includeObject"), include,
+			"must be 'Metadata', 'Object', 'None', or empty")) //nolint:staticcheck // Kubernetes' words, for clients
 	}
 	return Options{Include: include, Now: now}, nil
 }
@@ -43,7 +50,7 @@ func ParseOptions(query url.Values, now time.Time) (Options, error) {
 // of them is shared with them or copied.
 func Convert(res *registry.Resource, objs []runtime.Object, opts Options) *metav1.Table {
 	t := &metav1.Table{
-		TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"},
+		TypeMeta: metav1.TypeMeta{APIVersion: opts.apiVersion(), Kind: "Table"},
 		ListMeta: opts.ListMeta,
 		Rows:     make([]metav1.TableRow, 0, len(objs)),
 	}
@@ -51,7 +58,7 @@ func Convert(res *registry.Resource, objs []runtime.Object, opts Options) *metav
 		t.ColumnDefinitions = columnsOf(res)
 	}
 	for _, obj := range objs {
-		t.Rows = append(t.Rows, metav1.TableRow{Cells: cellsOf(res, obj, opts.Now), Object: beside(res, obj, opts.Include)})
+		t.Rows = append(t.Rows, metav1.TableRow{Cells: cellsOf(res, obj, opts.Now), Object: beside(res, obj, opts)})
 	}
 	return t
 }
@@ -107,7 +114,8 @@ func cellsOf(res *registry.Resource, obj runtime.Object, now time.Time) []any {
 
 // beside is what a row carries of its object. The bookmark that ends the initial events of a watch
 // always shows its metadata, because its annotation is the message.
-func beside(res *registry.Resource, obj runtime.Object, include metav1.IncludeObjectPolicy) runtime.RawExtension {
+func beside(res *registry.Resource, obj runtime.Object, opts Options) runtime.RawExtension {
+	include := opts.Include
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return runtime.RawExtension{}
@@ -122,7 +130,7 @@ func beside(res *registry.Resource, obj runtime.Object, include metav1.IncludeOb
 		return runtime.RawExtension{Object: named(res, obj)}
 	}
 	partial := meta.AsPartialObjectMetadata(m)
-	partial.TypeMeta = metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"}
+	partial.TypeMeta = metav1.TypeMeta{APIVersion: opts.apiVersion(), Kind: "PartialObjectMetadata"}
 	return runtime.RawExtension{Object: partial}
 }
 
