@@ -26,7 +26,7 @@ func Open(cfg Config) (*Member, error) {
 	}
 	m := &Member{cfg: cfg, changes: newTurn(), retention: retention{keep: cfg.HistoryRetention}, closed: make(chan struct{}), removed: make(chan struct{}), counters: counters{applied: newFSMMeter()}}
 	if err := m.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store member %s: %w", cfg.NodeID, err), m.release())
+		return nil, errors.Join(fmt.Errorf("open store member %s: %w", cfg.NodeID, err), m.abandon())
 	}
 	m.observeLeaders()
 	m.electIfAlone()
@@ -174,9 +174,7 @@ func (m *Member) Close() (err error) {
 	m.closeOnce.Do(func() {
 		close(m.closed)
 		m.guard.Close() // raft may stand still
-		m.lessor.close()
-		m.proposer.close()
-		m.readIndex.close()
+		m.stopRequests()
 		m.stopGroup()
 		m.group.Wait()
 		// Raft does not answer a transfer of leadership that it has not begun when it is shut down: none may wait.
@@ -185,6 +183,20 @@ func (m *Member) Close() (err error) {
 		err = m.release()
 	})
 	return err
+}
+
+func (m *Member) stopRequests() {
+	m.lessor.close()
+	m.proposer.close()
+	m.readIndex.close()
+}
+
+// abandon is the end of an open that failed.
+func (m *Member) abandon() error {
+	if m.readIndex != nil { // startRaft came to its end
+		m.stopRequests()
+	}
+	return m.release()
 }
 
 func (m *Member) handOver() {

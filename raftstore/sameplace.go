@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -11,9 +12,8 @@ import (
 // What a member that was a member before makes sure of when it starts: that it belongs where its operator thinks
 // it does, and that the others know where it is now.
 
-// refuseOtherCluster returns ErrOtherCluster if a member at Config.Join answers, and neither it nor this member is in
-// the other's configuration: this one was started without Join at first, say, and is a cluster of its own. Ids are never given
-// twice. If nobody answers nothing can be said, as in a cold start.
+// refuseOtherCluster returns ErrOtherCluster if a member at Config.Join answers, and the two are of different clusters: this one was
+// started without Join at first, say, and is a cluster of its own. If nobody answers nothing can be said, as in a cold start.
 func (m *Member) refuseOtherCluster() error {
 	servers := m.servers()
 	if len(m.cfg.Join) == 0 || len(servers) == 0 {
@@ -38,15 +38,19 @@ func (m *Member) sameCluster(ctx context.Context, servers []raft.Server, address
 	if err != nil || len(there.Members) == 0 {
 		return nil
 	}
-	if _, known := serverByID(servers, there.NodeID); known {
+	if haveMet(servers, there.Members) {
 		return nil
 	}
-	for _, p := range there.Members {
-		if p.ID == m.cfg.NodeID {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w than %s, or one that was removed", ErrOtherCluster, address)
+	return fmt.Errorf("%w than %s", ErrOtherCluster, address)
+}
+
+// haveMet says that two configurations are of one cluster: both have a member that is in both, since ids are never given
+// twice. That the two who ask are in each other's does not follow: both may have been away while all others were replaced but one.
+func haveMet(here []raft.Server, there []Peer) bool {
+	return slices.ContainsFunc(there, func(p Peer) bool {
+		_, known := serverByID(here, p.ID)
+		return known
+	})
 }
 
 // tellAddress is a goroutine: a member that has moved, or was restored from a snapshot and had no address, tells the others
