@@ -17,6 +17,7 @@ type Stats struct {
 	PendingBytes int    `json:"pendingBytes"` // part of TailBytes that is not in the file yet
 	FileBytes    int64  `json:"fileBytes"`    // size of the file
 	InUseBytes   int64  `json:"inUseBytes"`   // without its free pages
+	FreePages    int    `json:"freePages"`    // pages of the file that hold nothing: new data goes there, or Defragment gives them back
 }
 
 // Stats returns current figures.
@@ -40,8 +41,8 @@ func (s *Store) Stats() (Stats, error) {
 		st.Durable = readMeta(tx).applied
 		st.FileBytes = tx.Size()
 		pages := s.file.db.Stats() // those pending are free as soon as older readers have gone and somebody writes
-		free := int64(pages.FreePageN+pages.PendingPageN) * int64(tx.DB().Info().PageSize)
-		st.InUseBytes = st.FileBytes - free
+		st.FreePages = pages.FreePageN + pages.PendingPageN
+		st.InUseBytes = st.FileBytes - int64(st.FreePages)*int64(tx.DB().Info().PageSize)
 		return nil
 	})
 	return st, err
