@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kontiki/apiserver/storage"
+	"kontiki/raftstore"
 )
 
 // systemNamespaces exist in every cluster, before anything else does.
@@ -19,6 +20,9 @@ var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespaceDefault,
 
 // bootstrapManager owns the fields of the objects that the server itself writes.
 const bootstrapManager = "kontiki-apiserver"
+
+// ownOrigin is who the raft log shows for what the server itself writes.
+var ownOrigin = raftstore.Origin{User: "system:apiserver", UserAgent: bootstrapManager}
 
 // How often the bootstrap objects are checked; and, until they all exist for the first time, tried.
 const (

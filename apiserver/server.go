@@ -18,6 +18,7 @@ import (
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
+	"kontiki/raftstore"
 )
 
 // Config of a Server.
@@ -190,7 +191,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreamsPerConnection},
 	}
-	bootstrap, cancel := context.WithCancel(ctx)
+	bootstrap, cancel := context.WithCancel(raftstore.WithOrigin(ctx, ownOrigin))
 	var background sync.WaitGroup
 	background.Go(func() { s.keepBootstrapObjects(bootstrap) })
 	background.Go(func() { s.followFlows(bootstrap) })
