@@ -26,7 +26,7 @@
 // the leader's to make (change.go, members.go), from wherever they are asked for; who was removed finds out and stops
 // (removed.go). Names, client addresses and alarms are notes in the store (membernote.go, alarm.go). A
 // majority that is lost for good is recoverquorum.go, a backup snapshot.go and restore.go. What one can look at is in
-// status.go, logentry.go, keyhistory.go, hashcheck.go and metrics.go.
+// status.go, logreader.go, keyhistory.go, hashcheck.go and metrics.go.
 //
 // # Invariants
 //

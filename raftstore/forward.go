@@ -15,10 +15,10 @@ import (
 const dialTimeout = time.Second
 
 // errNotSent: a request did not leave this member, so that it can be tried again.
-var errNotSent = errors.New("raftstore: cannot reach the leader")
+var errNotSent = errors.New("raftstore: cannot reach the member")
 
 // errLost: a connection broke with a request on it.
-var errLost = errors.New("raftstore: connection to the leader lost")
+var errLost = errors.New("raftstore: connection to the member lost")
 
 // forwarder sends requests to other members, over one connection for each.
 type forwarder struct {

@@ -47,6 +47,9 @@ const (
 	frameHashIs     = 23 // the fingerprint, 32 bytes
 	frameKnown      = 24 // a list of names, see identity.go; answered by frameKnownIs
 	frameKnownIs    = 25 // flags: known
+	frameDefragment = 26 // no body; answered by frameDone
+	frameLog        = 27 // uvarint, an index; answered by frameLogIs
+	frameLogIs      = 28 // LogEntry in JSON, one after the other, from that index on
 )
 
 const (

@@ -186,3 +186,50 @@ func TestDiskNearlyFull(t *testing.T) {
 		require.ErrorIs(t, err, ErrNoSpace)
 	})
 }
+
+// TestLogOfAnotherMember: another member's log is the same as it says itself, however many pages it takes; so is that of one that
+// does not run, from its directory.
+func TestLogOfAnotherMember(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, dir, nil)
+		defer c.close()
+		long := make([]byte, 100_000) // a key is shown, a value is not
+		for i := range long {
+			long[i] = 'k'
+		}
+		for i := range 30 {
+			c.put(c.members[names[i%3]], fmt.Sprint(string(long), i))
+		}
+		c.same()
+		want := entries(t, c.members["b"])
+		for i := range want {
+			want[i].AppendedAt = want[i].AppendedAt.UTC()
+		}
+		var got []LogEntry
+		add := func(e LogEntry) error {
+			e.AppendedAt = e.AppendedAt.UTC() // JSON forgets which way it is UTC
+			got = append(got, e)
+			return nil
+		}
+		require.NoError(t, c.members["a"].LogOf(t.Context(), "b", 0, add))
+		require.Equal(t, want, got)
+		got = nil
+		require.NoError(t, c.members["a"].LogOf(t.Context(), "b", 7, add))
+		require.EqualValues(t, 7, got[0].Index)
+		require.ErrorIs(t, c.members["a"].LogOf(t.Context(), "b", 0, func(LogEntry) error { return errEnough }), errEnough)
+		require.ErrorIs(t, c.members["a"].LogOf(t.Context(), "x", 0, add), ErrMemberNotFound)
+		require.NoError(t, c.members["a"].DefragmentMember(t.Context(), "b"))
+		require.ErrorIs(t, c.members["a"].DefragmentMember(t.Context(), "x"), ErrMemberNotFound)
+
+		cfg := c.members["b"].cfg
+		c.stop("b")
+		require.Error(t, c.members["a"].LogOf(t.Context(), "b", 0, add))
+		got = nil
+		require.NoError(t, ReadLog(t.Context(), Config{Dir: cfg.Dir, NodeID: "b", Log: quiet()}, 0, add))
+		require.Equal(t, want, got)
+		require.ErrorContains(t, ReadLog(t.Context(), Config{Dir: cfg.Dir + "x", NodeID: "b", Log: quiet()}, 0, add), "there is no raft log in")
+		c.start("b")
+		c.same()
+	})
+}

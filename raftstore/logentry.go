@@ -1,14 +1,10 @@
 package raftstore
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 	"unicode/utf8"
-
-	"github.com/hashicorp/raft"
 
 	"kontiki/mvcc"
 )
@@ -35,74 +31,6 @@ type LogProposal struct {
 	Else     []string `json:"else,omitempty"`
 	// Revision is what came of it; 0 if nothing was written, or it was not applied, or is compacted.
 	Revision int64 `json:"revision,omitempty"`
-}
-
-// Log calls f for the entries of this member's raft log from an index on, the first one if that is less, until
-// f returns an error, which it returns.
-func (m *Member) Log(ctx context.Context, from uint64, f func(LogEntry) error) error {
-	first, err := m.log.FirstIndex()
-	if err != nil {
-		return err
-	}
-	for i := max(from, first); i != 0 && i <= m.raft.LastIndex(); i++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var l raft.Log
-		if err := m.log.GetLog(i, &l); errors.Is(err, raft.ErrLogNotFound) {
-			continue // compacted meanwhile
-		} else if err != nil {
-			return fmt.Errorf("read entry %d: %w", i, err)
-		}
-		entry, err := m.describe(&l)
-		if err != nil {
-			return fmt.Errorf("entry %d: %w", i, err)
-		}
-		if err := f(entry); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Member) describe(l *raft.Log) (LogEntry, error) {
-	entry := LogEntry{Index: l.Index, Term: l.Term, AppendedAt: l.AppendedAt, Bytes: len(l.Data), Committed: l.Index <= m.raft.CommitIndex()}
-	switch l.Type {
-	case raft.LogNoop:
-		entry.Kind = "noop"
-	case raft.LogBarrier:
-		entry.Kind = "barrier"
-	case raft.LogConfiguration:
-		entry.Kind = "configuration"
-		for _, s := range raft.DecodeConfiguration(l.Data).Servers {
-			entry.Members = append(entry.Members, MemberInfo{ID: string(s.ID), Address: string(s.Address), Learner: s.Suffrage != raft.Voter})
-		}
-	default:
-		entry.Kind = "command"
-		return entry, m.describeCommand(l, &entry)
-	}
-	return entry, nil
-}
-
-func (m *Member) describeCommand(l *raft.Log, entry *LogEntry) error {
-	proposals, err := decodeEntry(l.Data)
-	if err != nil {
-		return err
-	}
-	revisions := map[int]int64{}
-	changes, err := m.store.ChangesOf(l.Index)
-	if err != nil {
-		return err
-	}
-	for _, c := range changes {
-		revisions[c.Cause.Position] = c.Revision.Main
-	}
-	for i, p := range proposals {
-		d := LogProposal{Origin: p.origin, Revision: revisions[i]}
-		d.describe(p.command)
-		entry.Proposals = append(entry.Proposals, d)
-	}
-	return nil
 }
 
 func (p *LogProposal) describe(c mvcc.Command) {

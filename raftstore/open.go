@@ -116,7 +116,7 @@ func (m *Member) startRaft() error {
 // startGroup starts what looks after the member, and after the others while it leads. It ends with Close, or
 // when the member was removed.
 func (m *Member) startGroup() {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(WithOrigin(context.Background(), memberOrigin))
 	m.stopGroup = cancel
 	work := []func(context.Context){m.watchOver, m.watchLeader, m.watchMembership, m.introduce, m.tellAddress, m.watchSpace, m.compareHashes, m.keepHistory, m.boundLog}
 	if len(m.cfg.Join) > 0 {

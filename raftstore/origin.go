@@ -12,6 +12,9 @@ type Origin struct {
 
 const maxOriginBytes = 256
 
+// memberOrigin is for what a member writes of its own accord, such as notes about itself.
+var memberOrigin = Origin{User: "system:store", UserAgent: "kontiki member"}
+
 type originKey struct{}
 
 // WithOrigin returns a context whose writes carry o.

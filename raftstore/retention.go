@@ -35,7 +35,7 @@ type mark struct {
 // Compaction is what became of the compactions by age that this member proposed.
 type Compaction struct {
 	Revision int64     `json:"revision"`        // of the last one that succeeded; 0 if none did
-	At       time.Time `json:"at"`              // when that was
+	At       time.Time `json:"at,omitzero"`     // when that was
 	Err      string    `json:"error,omitempty"` // why the last one failed, if one did since
 }
 

@@ -27,7 +27,7 @@ type server struct {
 
 // serve answers the requests of one connection until it breaks.
 func (s *server) serve(conn net.Conn) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(WithOrigin(context.Background(), memberOrigin)) // proposals bring their own
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
@@ -55,7 +55,11 @@ func (s *server) serve(conn net.Conn) {
 }
 
 func (s *server) answer(ctx context.Context, caller *identity, f frame) frame {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	timeout := s.timeout
+	if f.kind == frameDefragment {
+		timeout = defragmentTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	kind, body, err := s.do(ctx, caller, f)
 	if err != nil {
@@ -107,6 +111,11 @@ func (s *server) do(ctx context.Context, caller *identity, f frame) (kind byte, 
 	case frameKnown:
 		body, err := s.known(f.body)
 		return frameKnownIs, body, err
+	case frameDefragment:
+		return frameDone, nil, s.member.Defragment(ctx)
+	case frameLog:
+		body, err := s.logPage(ctx, f.body)
+		return frameLogIs, body, err
 	case frameStatus:
 		body, err := s.status()
 		return frameStatusIs, body, err

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"kontiki/internal/control"
+	"kontiki/raftstore"
 )
 
 // storeFlags are common to the commands about the store.
@@ -77,29 +79,35 @@ func (s *storeFlags) outsideStatus(cmd *cobra.Command) error {
 }
 
 func printStatus(w io.Writer, members []control.StoreMember) {
-	fmt.Fprintln(w, "ID\tROLE\tTERM\tVOTE\tFIRST\tLAST\tCOMMIT\tAPPLIED\tSNAPSHOT\tREVISION\tCOMPACTED\tDB SIZE\tIN USE\tLOG SIZE\tKEYS\tNOTES")
+	fmt.Fprintln(w, "ID\tNAME\tROLE\tTERM\tVOTE\tFIRST\tLAST\tCOMMIT\tAPPLIED\tSNAPSHOT\tREVISION\tCOMPACTED\tDB SIZE\tIN USE\tFREE PAGES\tLOG SIZE\tKEYS\tNOTES")
 	for _, m := range members {
 		st := m.Status
 		if st == nil {
-			fmt.Fprintf(w, "%s\t-\t\t\t\t\t\t\t\t\t\t\t\t\t\t%s\n", m.ID, m.Error)
+			fmt.Fprintf(w, "%s\t%s\t%s%s%s\n", m.ID, orDash(m.Name), "Unknown", strings.Repeat("\t-", 14)+"\t", m.Error)
 			continue
 		}
-		snapshot, notes := "-", ""
+		snapshot := "-"
 		if st.Snapshot != nil {
 			snapshot = strconv.FormatUint(st.Snapshot.Index, 10)
 		}
-		for _, x := range st.Sending {
-			notes += fmt.Sprintf("sends a snapshot to %s: %s of %s ", x.To, size(x.Sent), size(x.Bytes))
-		}
-		for _, a := range st.Alarms {
-			if a.MemberID == m.ID {
-				notes += "alarm " + a.Kind + " "
-			}
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%d\t%s\n", m.ID, role(m), st.Term, orDash(st.Vote),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%s\n", m.ID, orDash(m.Name), role(m), st.Term, orDash(st.Vote),
 			st.FirstIndex, st.LastIndex, st.CommitIndex, st.Store.Applied, snapshot, st.Store.Revision, st.Store.Compacted,
-			size(st.Store.FileBytes), size(st.Store.InUseBytes), size(st.LogBytes), st.Store.Keys, notes)
+			size(st.Store.FileBytes), size(st.Store.InUseBytes), st.Store.FreePages, size(st.LogBytes), st.Store.Keys, notes(m.ID, st))
 	}
+}
+
+// notes is what is out of the ordinary: snapshots on their way, and alarms.
+func notes(id string, st *raftstore.Status) string {
+	var list []string
+	for _, x := range st.Sending {
+		list = append(list, fmt.Sprintf("sends a snapshot to %s: %s of %s", x.To, size(x.Sent), size(x.Bytes)))
+	}
+	for _, a := range st.Alarms {
+		if a.MemberID == id {
+			list = append(list, "alarm "+a.Kind)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 func role(m control.StoreMember) string {

@@ -35,6 +35,8 @@ func lookIntoStore(t *testing.T, dir string) {
 	log := store("log")
 	require.Regexp(t, `txn +\d+ +kubernetes-admin \(kubectl.*\) +if mod\(`+key+`\) = 0: put `+key, log)
 	require.Contains(t, log, "configuration")
+	require.Regexp(t, `txn +\d+ +system:apiserver \(kontiki-apiserver\) +if mod\(/registry/namespaces/default\) = 0: put`, log)
+	require.NotRegexp(t, `(txn|note|lease\S*|compact) +\S+ +- `, log, "somebody asked for everything")
 	history := store("history", key)
 	require.Regexp(t, `(?m)^\d+\.0 +put +\d+ +1 .*kubernetes-admin`, history)
 	require.Len(t, strings.Split(strings.TrimSpace(store("log", "-o", "json", "--limit", "3")), "\n"), 3)

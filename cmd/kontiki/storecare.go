@@ -63,11 +63,6 @@ func (s *storeFlags) compactCommand() *cobra.Command {
 		}}
 }
 
-func (s *storeFlags) defragCommand() *cobra.Command {
-	return &cobra.Command{Use: "defrag", Short: "Give the free pages of this member's file back to the disk; the store goes on meanwhile", Args: rejectArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.control().DefragmentStore(cmd.Context()) }}
-}
-
 func (s *storeFlags) snapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "snapshot", Short: "Save the store to a file, or restore it from one", Args: rejectArgs}
 	bump := int64(0)

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,35 +15,73 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kontiki/internal/control"
+	"kontiki/internal/controlplane"
 	"kontiki/raftstore"
 )
 
 func (s *storeFlags) logCommand() *cobra.Command {
-	from, limit := uint64(0), 0
-	cmd := &cobra.Command{Use: "log", Short: "Print the raft log of the member here: who asked for what, and what came of it", Args: rejectArgs,
-		Long: `Print the raft log of the member here: who asked for what, and what came of it.
+	q := logQuery{}
+	cmd := &cobra.Command{Use: "log", Short: "Print the raft log of a member: who asked for what, and what came of it", Args: rejectArgs,
+		Long: `Print the raft log of a member: who asked for what, and what came of it.
 
 A line for each proposal; several may have travelled in one entry. REVISION is what the proposal wrote, - if
-it wrote nothing or that has been compacted. -o json prints one entry a line.`,
+it wrote nothing or that has been compacted. -o json prints one entry a line. While kontiki is not running, the log in
+the data directory is read.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 0 {
-				return usageError{fmt.Errorf("--limit: %d is less than 0", limit)}
+			if q.limit < 0 {
+				return usageError{fmt.Errorf("--limit: %d is less than 0", q.limit)}
 			}
-			out, head := cmd.OutOrStdout(), sync.OnceFunc(func() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-5s %-13s %-9s %-30s %s\n", "INDEX", "TERM", "KIND", "REVISION", "BY", "WHAT")
+			out := cmd.OutOrStdout()
+			if s.output == "json" {
+				return s.readLog(cmd.Context(), q, func(e raftstore.LogEntry) error { return json.NewEncoder(out).Encode(e) })
+			}
+			head := sync.OnceFunc(func() {
+				fmt.Fprintf(out, "%-8s %-5s %-13s %-9s %-30s %s\n", "INDEX", "TERM", "KIND", "REVISION", "BY", "WHAT")
 			})
-			print := func(e raftstore.LogEntry) error {
+			return s.readLog(cmd.Context(), q, func(e raftstore.LogEntry) error {
 				head() // not before there is something: it may be an error
 				return printEntry(out, e)
-			}
-			if s.output == "json" {
-				print = func(e raftstore.LogEntry) error { return json.NewEncoder(out).Encode(e) }
-			}
-			return s.control().StoreLog(cmd.Context(), from, limit, print)
+			})
 		}}
-	cmd.Flags().Uint64Var(&from, "from", 0, "index of the first entry to print")
-	cmd.Flags().IntVar(&limit, "limit", 0, "how many entries to print at most (0: all)")
+	cmd.Flags().Uint64Var(&q.from, "from", 0, "index of the first entry to print")
+	cmd.Flags().IntVar(&q.limit, "limit", 0, "how many entries to print at most (0: all)")
+	cmd.Flags().StringVar(&q.member, "member", "", memberUsage)
 	return cmd
+}
+
+// logQuery is which entries of whose log.
+type logQuery struct {
+	member string
+	from   uint64
+	limit  int // 0: all
+}
+
+// errEnough ends the reading of the log.
+var errEnough = errors.New("enough")
+
+// readLog reads the log of a running member or, if there is none to ask, of the one in the data directory.
+func (s *storeFlags) readLog(ctx context.Context, q logQuery, f func(raftstore.LogEntry) error) error {
+	err := s.control().StoreLog(ctx, q.member, q.from, q.limit, f)
+	if !errors.Is(err, control.ErrNotRunning) || q.member != "" {
+		return err
+	}
+	if _, missing := os.Stat(filepath.Join(s.dir(), "store")); missing != nil {
+		return err
+	}
+	n := 0
+	err = s.offline(func(dir *dataDir) error {
+		return controlplane.ReadStoreLog(ctx, dir.join("store"), q.from, (&logOptions{}).logger(os.Stderr), func(e raftstore.LogEntry) error {
+			if n++; q.limit > 0 && n > q.limit {
+				return errEnough
+			}
+			return f(e)
+		})
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
 
 // printEntry writes the lines of an entry. They have fixed widths, so that a long log can be read as it comes.

@@ -21,12 +21,12 @@ type Store interface {
 	RemoveMember(ctx context.Context, id string) error
 	UpdateMember(ctx context.Context, id, address string) error
 	MoveLeader(ctx context.Context, id string) error
-	Log(ctx context.Context, from uint64, f func(raftstore.LogEntry) error) error
+	LogOf(ctx context.Context, member string, from uint64, f func(raftstore.LogEntry) error) error
 	History(key []byte) ([]raftstore.KeyChange, error)
 	Hashes(ctx context.Context, revision int64) ([]raftstore.MemberHash, error)
 	SaveSnapshot(w io.Writer) error
 	Compact(ctx context.Context, revision int64) error
-	Defragment(ctx context.Context) error
+	DefragmentMember(ctx context.Context, member string) error
 	Alarms() []raftstore.Alarm
 	ClearAlarm(ctx context.Context, a raftstore.Alarm) error
 }
@@ -59,11 +59,13 @@ func (s *Server) addStore(mux *http.ServeMux) {
 		"GET /store/history": func(_ http.ResponseWriter, r *http.Request) (any, error) {
 			return s.Store.History([]byte(r.FormValue("key")))
 		},
-		"GET /store/hashes":      s.storeHashes,
-		"POST /store/compact":    s.compactStore,
-		"POST /store/defragment": func(_ http.ResponseWriter, r *http.Request) (any, error) { return nil, s.Store.Defragment(r.Context()) },
-		"GET /store/alarms":      func(http.ResponseWriter, *http.Request) (any, error) { return s.Store.Alarms(), nil },
-		"DELETE /store/alarms":   s.clearAlarm,
+		"GET /store/hashes":   s.storeHashes,
+		"POST /store/compact": s.compactStore,
+		"POST /store/defragment": func(_ http.ResponseWriter, r *http.Request) (any, error) {
+			return nil, s.Store.DefragmentMember(r.Context(), r.FormValue("member"))
+		},
+		"GET /store/alarms":    func(http.ResponseWriter, *http.Request) (any, error) { return s.Store.Alarms(), nil },
+		"DELETE /store/alarms": s.clearAlarm,
 	}
 	for pattern, call := range calls {
 		mux.HandleFunc(pattern, s.withStore(func(w http.ResponseWriter, r *http.Request) {
@@ -151,8 +153,8 @@ func (s *Server) clearAlarm(_ http.ResponseWriter, r *http.Request) (any, error)
 // errEnough ends the reading of the log.
 var errEnough = errors.New("enough")
 
-// storeLog streams entries, one JSON object a line. An error after the first one breaks the connection off, so
-// that it is not taken for the end.
+// storeLog streams entries, one JSON object a line. An error before the first one is the answer; one that comes later breaks the
+// connection off, so that it is not taken for the end.
 func (s *Server) storeLog(w http.ResponseWriter, r *http.Request) {
 	from, err := strconv.ParseUint(r.FormValue("from"), 10, 64)
 	limit, err2 := strconv.Atoi(r.FormValue("limit"))
@@ -160,8 +162,9 @@ func (s *Server) storeLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	out := json.NewEncoder(w)
-	err = s.Store.Log(r.Context(), from, func(e raftstore.LogEntry) error {
+	out, begun := json.NewEncoder(w), false
+	err = s.Store.LogOf(r.Context(), r.FormValue("member"), from, func(e raftstore.LogEntry) error {
+		begun = true
 		if err := out.Encode(e); err != nil {
 			return err
 		}
@@ -170,8 +173,12 @@ func (s *Server) storeLog(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	switch {
+	case err == nil || errors.Is(err, errEnough):
+	case begun:
 		panic(http.ErrAbortHandler)
+	default:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 

@@ -39,9 +39,9 @@ func (c *Client) CompactStore(ctx context.Context, revision int64) error {
 	return c.do(ctx, http.MethodPost, "/store/compact", "revision", strconv.FormatInt(revision, 10))
 }
 
-// DefragmentStore gives free pages of this member's file back.
-func (c *Client) DefragmentStore(ctx context.Context) error {
-	return c.do(ctx, http.MethodPost, "/store/defragment")
+// DefragmentStore gives free pages of a member's file back; "" is the member here.
+func (c *Client) DefragmentStore(ctx context.Context, member string) error {
+	return c.do(ctx, http.MethodPost, "/store/defragment", "member", member)
 }
 
 // StoreAlarms returns the alarms that are on.
@@ -54,9 +54,9 @@ func (c *Client) ClearStoreAlarm(ctx context.Context, a raftstore.Alarm) error {
 	return c.do(ctx, http.MethodDelete, "/store/alarms", "kind", a.Kind, "member", a.MemberID)
 }
 
-// StoreLog calls f for at most limit entries (0: all) of the member's raft log, from an index on.
-func (c *Client) StoreLog(ctx context.Context, from uint64, limit int, f func(raftstore.LogEntry) error) error {
-	body, err := c.stream(ctx, fmt.Sprintf("/store/log?from=%d&limit=%d", from, limit))
+// StoreLog calls f for at most limit entries (0: all) of a member's raft log, from an index on; "" is the member here.
+func (c *Client) StoreLog(ctx context.Context, member string, from uint64, limit int, f func(raftstore.LogEntry) error) error {
+	body, err := c.stream(ctx, fmt.Sprintf("/store/log?member=%s&from=%d&limit=%d", url.QueryEscape(member), from, limit))
 	if err != nil {
 		return err
 	}

@@ -44,10 +44,7 @@ func RestoreStore(dir string, snapshot io.Reader, bump int64, log *slog.Logger) 
 // RecoverStore makes the member in dir the only one of its cluster (raftstore.RecoverQuorum). It asks the others, at the
 // addresses that it has of them, with the certificates in keysDir.
 func RecoverStore(ctx context.Context, dir, keysDir string, log *slog.Logger) error {
-	if _, err := os.Stat(filepath.Join(dir, memberIDFile)); err != nil {
-		return fmt.Errorf("there is no store in %s: %w", dir, err)
-	}
-	id, err := memberID(dir)
+	id, err := existingMemberID(dir)
 	if err != nil {
 		return err
 	}
@@ -63,4 +60,21 @@ func RecoverStore(ctx context.Context, dir, keysDir string, log *slog.Logger) er
 		return err
 	}
 	return raftstore.RecoverQuorum(ctx, raftstore.Config{Dir: dir, NodeID: id, Network: network, Log: log})
+}
+
+// ReadStoreLog calls f for the entries of the raft log in dir, from an index on (raftstore.ReadLog).
+func ReadStoreLog(ctx context.Context, dir string, from uint64, log *slog.Logger, f func(raftstore.LogEntry) error) error {
+	id, err := existingMemberID(dir)
+	if err != nil {
+		return err
+	}
+	return raftstore.ReadLog(ctx, raftstore.Config{Dir: dir, NodeID: id, Log: log}, from, f)
+}
+
+// existingMemberID is memberID where there is a store.
+func existingMemberID(dir string) (string, error) {
+	if _, err := os.Stat(filepath.Join(dir, memberIDFile)); err != nil {
+		return "", fmt.Errorf("there is no store in %s: %w", dir, err)
+	}
+	return memberID(dir)
 }
