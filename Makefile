@@ -116,7 +116,8 @@ lint: bin/staticcheck ## gofmt, go vet, staticcheck
 
 .PHONY: bench
 bench: build nft ## compare the store with etcd, measure the API server and a node, and print the figures
-	$(STATIC) run ./internal/bench
+	$(STATIC) build -o bin/ ./internal/bench/...
+	bin/bench
 
 UPSTREAM ?= $(CONFORMANCE_OUT)/kube-apiserver
 

@@ -16,10 +16,6 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == compare.MemberCommand {
-		fail(compare.Member(os.Args[2]))
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := bench(ctx, readFlags())
 	stop()
@@ -51,7 +47,7 @@ func readFlags() (o options) {
 	only := flag.String("only", "", "store: these loads alone, of "+strings.Join(compare.Names(), ","))
 	clients := flag.String("clients", "1,16,128,512", "store: how many clients")
 	columns := flag.String("columns", strings.Join(compare.AllColumns, ","), "store: what is compared; with -old also grpc-old and own-old")
-	old := flag.String("old", "", "store: a program built from this package before a change: the members of the -old columns")
+	old := flag.String("old", "", "store: a kontikimember built before a change: the members of the -old columns")
 	perConn := flag.Int("conn", compare.PerConnection, "store: clients that share a connection of client/v3")
 	profile := flag.String("cpuprofile", "", "store: a directory for CPU profiles of the members, and of the client, under each load")
 	dir := flag.String("dir", "", "directory for data, on the disk that is to be measured (default that for temporary files)")

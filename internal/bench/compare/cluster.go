@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"kontiki/internal/bench/load"
+	"kontiki/internal/bench/member"
 	"kontiki/internal/freeport"
 )
 
@@ -53,11 +54,11 @@ func (cl *cluster) start(ctx context.Context, c Column) error {
 		return err
 	}
 	for i := range members {
-		own := filepath.Join(cl.dir, memberName(i))
+		own := filepath.Join(cl.dir, member.Name(i))
 		if err := os.Mkdir(own, 0o700); err != nil {
 			return err
 		}
-		p, err := startProcess(c.binary, memberSpec{System: c.system, Dir: own, Index: i, Client: client, Peer: peer})
+		p, err := startProcess(c.binary, member.Spec{System: c.system, Dir: own, Index: i, Client: client, Peer: peer})
 		if err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func (cl *cluster) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for {
-		if cl.agree(ctx) && cl.clients[cl.leader].put(ctx, "/ready", nil) == nil {
+		if cl.agree(ctx) && cl.clients[cl.leader].Put(ctx, "/ready", nil) == nil {
 			return nil
 		}
 		if err := load.Pause(ctx, askEvery); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kontiki/internal/bench/load"
+	"kontiki/internal/bench/member"
 )
 
 // Column is a system, and the way to it that is measured.
@@ -18,7 +19,7 @@ type Column struct {
 
 // driver loads a cluster the way a column says.
 type driver interface {
-	load(ctx context.Context, r request) (load.Measured, error)
+	load(ctx context.Context, r member.Request) (load.Measured, error)
 	fanOut(ctx context.Context, each time.Duration) (load.Measured, error)
 	// firstWrite returns when one of the members has accepted a write.
 	firstWrite(ctx context.Context, members []int) error
@@ -27,24 +28,24 @@ type driver interface {
 
 // ownDriver has a member's process load itself.
 type ownDriver struct {
-	cl     *cluster
-	member int
+	cl    *cluster
+	which int // of the members
 }
 
-func (d ownDriver) load(ctx context.Context, r request) (load.Measured, error) {
+func (d ownDriver) load(ctx context.Context, r member.Request) (load.Measured, error) {
 	r.Do = "load"
-	return d.ask(ctx, d.member, r)
+	return d.ask(ctx, d.which, r)
 }
 
 func (d ownDriver) fanOut(ctx context.Context, each time.Duration) (load.Measured, error) {
-	return d.ask(ctx, d.member, request{Do: "watch", Each: each})
+	return d.ask(ctx, d.which, member.Request{Do: "watch", Each: each})
 }
 
 func (d ownDriver) firstWrite(ctx context.Context, members []int) (err error) {
 	answers := make(chan error, len(members))
 	for _, m := range members {
 		go func() {
-			_, err := d.ask(ctx, m, request{Do: "firstWrite"})
+			_, err := d.ask(ctx, m, member.Request{Do: "firstWrite"})
 			answers <- err
 		}()
 	}
@@ -57,10 +58,10 @@ func (d ownDriver) firstWrite(ctx context.Context, members []int) (err error) {
 }
 
 // ask gives up when the context ends; the member is killed then anyway.
-func (d ownDriver) ask(ctx context.Context, member int, r request) (load.Measured, error) {
-	stop := context.AfterFunc(ctx, d.cl.processes[member].kill)
+func (d ownDriver) ask(ctx context.Context, which int, r member.Request) (load.Measured, error) {
+	stop := context.AfterFunc(ctx, d.cl.processes[which].kill)
 	defer stop()
-	return d.cl.processes[member].ask(r)
+	return d.cl.processes[which].ask(r)
 }
 
 func (ownDriver) close() {}
@@ -70,11 +71,11 @@ type clientDriver struct {
 	cl         *cluster
 	perConn    int
 	mu         sync.Mutex // guards connections
-	connection fronts
+	connection member.Fronts
 }
 
 // connections returns as many as n clients use.
-func (d *clientDriver) connections(n int) (fronts, error) {
+func (d *clientDriver) connections(n int) (member.Fronts, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n = (n + d.perConn - 1) / d.perConn
@@ -88,34 +89,33 @@ func (d *clientDriver) connections(n int) (fronts, error) {
 	return d.connection[:n], nil
 }
 
-func (d *clientDriver) load(ctx context.Context, r request) (load.Measured, error) {
+func (d *clientDriver) load(ctx context.Context, r member.Request) (load.Measured, error) {
 	shared, err := d.connections(r.Clients)
 	if err != nil {
 		return load.Measured{}, err
 	}
 	for _, f := range shared { // a connection is made when it is first used
-		if err := f.get(ctx, keyNumber(0), true); err != nil {
+		if err := f.Get(ctx, member.KeyNumber(0), true); err != nil {
 			return load.Measured{}, err
 		}
 	}
-	op, _ := findWorkload(r.Workload)
-	return load.Run(ctx, r.Clients, r.Each, op(shared, r.Run, r.Clients))
+	return member.Load(ctx, shared, r)
 }
 
 func (d *clientDriver) fanOut(ctx context.Context, each time.Duration) (load.Measured, error) {
-	shared, err := d.connections(watchers)
+	shared, err := d.connections(member.Watchers)
 	if err != nil {
 		return load.Measured{}, err
 	}
-	return fanOut(ctx, shared, each)
+	return member.FanOut(ctx, shared, each)
 }
 
 func (d *clientDriver) firstWrite(ctx context.Context, members []int) error {
-	var survivors fronts
+	var survivors member.Fronts
 	for _, m := range members {
 		survivors = append(survivors, d.cl.clients[m])
 	}
-	return firstWrite(ctx, survivors)
+	return member.FirstWrite(ctx, survivors)
 }
 
 func (d *clientDriver) close() {

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
+
+	"kontiki/internal/bench/member"
 )
 
 // Options say what is compared.
 type Options struct {
 	Columns []string      // of etcd, grpc, own, grpc-old, own-old; the last two are another program's members
-	Old     string        // that program
+	Old     string        // that program; the others are beside this one: etcdmember and kontikimember
 	Only    []string      // names of loads; empty is all of them
 	Clients []int         // how many at a time
 	Each    time.Duration // how long a load runs
@@ -38,11 +41,8 @@ const (
 )
 
 // Names are the loads that Options.Only may have.
-func Names() (list []string) {
-	for _, w := range workloads {
-		list = append(list, w.name)
-	}
-	return append(list, nameWatch, nameFailOver, nameMemory)
+func Names() []string {
+	return append(member.Workloads(), nameWatch, nameFailOver, nameMemory)
 }
 
 // Run compares and prints.
@@ -75,10 +75,11 @@ func (o Options) columns() (list []Column, err error) {
 	if err != nil {
 		return nil, err
 	}
+	beside := func(name string) string { return filepath.Join(filepath.Dir(self), name) }
 	known := map[string]Column{
-		"etcd":     {system: "etcd", binary: self},
-		"grpc":     {system: "kontiki", binary: self},
-		"own":      {system: "kontiki", binary: self, own: true},
+		"etcd":     {system: "etcd", binary: beside("etcdmember")},
+		"grpc":     {system: "kontiki", binary: beside("kontikimember")},
+		"own":      {system: "kontiki", binary: beside("kontikimember"), own: true},
 		"grpc-old": {system: "kontiki", binary: o.Old},
 		"own-old":  {system: "kontiki", binary: o.Old, own: true},
 	}
@@ -89,6 +90,9 @@ func (o Options) columns() (list []Column, err error) {
 		}
 		if c.binary == "" {
 			return nil, errors.New("say which program the old one is")
+		}
+		if _, err := os.Stat(c.binary); err != nil {
+			return nil, fmt.Errorf("%w: go build -o DIR/ ./internal/bench/... makes bench and its members", err)
 		}
 		c.Name = name
 		list = append(list, c)

@@ -1,8 +1,8 @@
 // Package compare puts the same loads on a three-member etcd and on a three-member Kontiki, on this
 // machine, and prints figures and ratios. Docs: docs/benchmarks.md.
 //
-// Each member is a process of its own, the same program started again (member.go), with a new data
-// directory, the default settings of its kind, fsync on and no TLS, on loopback. What is compared are the
+// Each member is a process of its own (member/etcdmember, member/kontikimember: each has in memory what a member
+// of its kind needs, and nothing of the other's), with a new data directory, the default settings of its kind, fsync on and no TLS, on loopback. What is compared are the
 // columns of the table (column.go):
 //
 //	etcd   etcd, loaded by this process through client/v3
@@ -12,5 +12,5 @@
 // In each round every column gets a new cluster, one after the other, so that only one is there at any time.
 // Figures are medians over the rounds.
 //
-// Read first: compare.go, then round.go and workload.go.
+// Read first: compare.go, then round.go and member/workload.go.
 package compare

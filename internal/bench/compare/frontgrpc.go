@@ -16,12 +16,12 @@ func dial(endpoint string) (grpcFront, error) {
 	return grpcFront{c}, err
 }
 
-func (f grpcFront) put(ctx context.Context, key string, value []byte) error {
+func (f grpcFront) Put(ctx context.Context, key string, value []byte) error {
 	_, err := f.client.Put(ctx, key, string(value))
 	return err
 }
 
-func (f grpcFront) cas(ctx context.Context, key string, value []byte, old int64) (int64, error) {
+func (f grpcFront) CAS(ctx context.Context, key string, value []byte, old int64) (int64, error) {
 	res, err := f.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", old)).
 		Then(clientv3.OpPut(key, string(value))).Else(clientv3.OpGet(key)).Commit()
 	if err == nil && !res.Succeeded {
@@ -33,7 +33,7 @@ func (f grpcFront) cas(ctx context.Context, key string, value []byte, old int64)
 	return res.Header.Revision, nil
 }
 
-func (f grpcFront) get(ctx context.Context, key string, serializable bool) error {
+func (f grpcFront) Get(ctx context.Context, key string, serializable bool) error {
 	var options []clientv3.OpOption
 	if serializable {
 		options = append(options, clientv3.WithSerializable())
@@ -45,7 +45,7 @@ func (f grpcFront) get(ctx context.Context, key string, serializable bool) error
 	return err
 }
 
-func (f grpcFront) list(ctx context.Context, key, end string, want int) error {
+func (f grpcFront) List(ctx context.Context, key, end string, want int) error {
 	res, err := f.client.Get(ctx, key, clientv3.WithRange(end))
 	if err == nil && len(res.Kvs) != want {
 		err = fmt.Errorf("%d keys from %s to %s", len(res.Kvs), key, end)
@@ -53,7 +53,7 @@ func (f grpcFront) list(ctx context.Context, key, end string, want int) error {
 	return err
 }
 
-func (f grpcFront) watch(ctx context.Context, key string, ready func(), event func([]byte)) error {
+func (f grpcFront) Watch(ctx context.Context, key string, ready func(), event func([]byte)) error {
 	for r := range f.client.Watch(ctx, key, clientv3.WithCreatedNotify()) {
 		if r.Created {
 			ready()

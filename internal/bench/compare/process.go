@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"kontiki/internal/bench/load"
+	"kontiki/internal/bench/member"
 )
 
 // process is a member's process.
@@ -26,12 +27,12 @@ type process struct {
 	mu sync.Mutex // held by who asks
 }
 
-func startProcess(binary string, spec memberSpec) (*process, error) {
+func startProcess(binary string, spec member.Spec) (*process, error) {
 	arg, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(binary, MemberCommand, string(arg))}
+	p := &process{cmd: exec.Command(binary, member.Command, string(arg))}
 	p.cmd.Stderr = os.Stderr
 	// Ctrl-C is for the bench alone, which then ends its members.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -48,7 +49,7 @@ func startProcess(binary string, spec memberSpec) (*process, error) {
 }
 
 // ask sends a request and waits for its answer.
-func (p *process) ask(r request) (load.Measured, error) {
+func (p *process) ask(r member.Request) (load.Measured, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := json.NewEncoder(p.in).Encode(r); err != nil {
@@ -57,7 +58,7 @@ func (p *process) ask(r request) (load.Measured, error) {
 	if !p.answers.Scan() {
 		return load.Measured{}, fmt.Errorf("member did not answer: %w", errors.Join(io.ErrUnexpectedEOF, p.answers.Err()))
 	}
-	var a answer
+	var a member.Answer
 	if err := json.Unmarshal(p.answers.Bytes(), &a); err != nil {
 		return load.Measured{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"kontiki/internal/bench/load"
+	"kontiki/internal/bench/member"
 )
 
 // bench is a comparison that is running.
@@ -70,11 +71,11 @@ func (cl *cluster) fill(ctx context.Context) error {
 	client := cl.clients[cl.leader].client
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(clients)
-	for first := 0; first < filledKeys; first += perTxn {
+	for first := 0; first < member.FilledKeys; first += perTxn {
 		group.Go(func() error {
 			var ops []clientv3.Op
 			for n := first; n < first+perTxn; n++ {
-				ops = append(ops, clientv3.OpPut(keyNumber(int64(n)), string(value256)))
+				ops = append(ops, clientv3.OpPut(member.KeyNumber(int64(n)), string(member.Value256)))
 			}
 			_, err := client.Txn(ctx).Then(ops...).Commit()
 			return err
@@ -96,21 +97,21 @@ func (b *bench) idle(ctx context.Context, c Column, cl *cluster, _ driver) error
 }
 
 func (b *bench) loads(ctx context.Context, c Column, cl *cluster, d driver) error {
-	for _, w := range workloads {
-		if !b.wants(w.name) {
+	for _, name := range member.Workloads() {
+		if !b.wants(name) {
 			continue
 		}
 		for _, clients := range b.Clients {
-			r := request{Workload: w.name, Clients: clients, Each: b.Each, Run: fmt.Sprint(w.name, clients)}
+			r := member.Request{Workload: name, Clients: clients, Each: b.Each, Run: fmt.Sprint(name, clients)}
 			if err := b.load(ctx, c, cl, d, r); err != nil {
-				return fmt.Errorf("%s, %d clients: %w", w.name, clients, err)
+				return fmt.Errorf("%s, %d clients: %w", name, clients, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (b *bench) load(ctx context.Context, c Column, cl *cluster, d driver, r request) error {
+func (b *bench) load(ctx context.Context, c Column, cl *cluster, d driver, r member.Request) error {
 	endProfile, err := b.profile(c, cl, r.Run)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func (b *bench) profile(c Column, cl *cluster, name string) (end func() error, e
 	}
 	base := filepath.Join(b.Profile, c.Name+"-"+name)
 	for i, p := range cl.processes {
-		if _, err := p.ask(request{Do: "profile", File: base + cl.role(i) + ".pprof"}); err != nil {
+		if _, err := p.ask(member.Request{Do: "profile", File: base + cl.role(i) + ".pprof"}); err != nil {
 			return nil, fmt.Errorf("profile: %w", err)
 		}
 	}
@@ -223,7 +224,7 @@ func (b *bench) profile(c Column, cl *cluster, name string) (end func() error, e
 		pprof.StopCPUProfile()
 		errs := []error{mine.Close()}
 		for _, p := range cl.processes {
-			_, err := p.ask(request{Do: "endProfile"})
+			_, err := p.ask(member.Request{Do: "endProfile"})
 			errs = append(errs, err)
 		}
 		return errors.Join(errs...)

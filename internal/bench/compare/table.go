@@ -5,6 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"kontiki/internal/bench/member"
 )
 
 func (b *bench) print() {
@@ -19,10 +21,10 @@ func (b *bench) print() {
 func (b *bench) printFigures() {
 	w := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "load\tclients\tcolumn\tper second\tp50\tp99\tCPU/call\tCPU s/s\tresident\tanonymous\t")
-	for _, load := range workloads {
+	for _, load := range member.Workloads() {
 		for _, clients := range b.Clients {
 			for _, c := range b.columns {
-				b.printLoad(w, c, load.name, clients)
+				b.printLoad(w, c, load, clients)
 			}
 		}
 	}

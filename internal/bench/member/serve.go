@@ -1,4 +1,4 @@
-package compare
+package member
 
 import (
 	"bufio"
@@ -14,23 +14,24 @@ import (
 	"kontiki/internal/bench/load"
 )
 
-// MemberCommand is the first argument of the program when it is to be a member; a memberSpec follows.
-const MemberCommand = "member"
+// Command is the first argument of the program when it is to be a member; a Spec follows.
+const Command = "member"
 
-// memberSpec is what a member is started with.
-type memberSpec struct {
-	System string   // "etcd" or "kontiki"
+// Spec is what a member is started with.
+type Spec struct {
+	System string   // "etcd" or "kontiki", for programs that could be either (-old)
 	Dir    string   // its own, new
 	Index  int      // which of the members it is
 	Client []string // host:port of each member's API
 	Peer   []string // and of its raft transport
 }
 
-func memberName(i int) string { return fmt.Sprintf("bench%d", i) }
+// Name is that of a member.
+func Name(i int) string { return fmt.Sprintf("bench%d", i) }
 
-// request asks a member's process for something, one line of JSON on its standard input; an answer
+// Request asks a member's process for something, one line of JSON on its standard input; an answer
 // is a line on its standard output.
-type request struct {
+type Request struct {
 	Do       string        // "load", "watch", "firstWrite": by its own front; "profile", "endProfile"
 	Workload string        `json:",omitempty"`
 	Run      string        `json:",omitempty"` // different for each load
@@ -39,33 +40,41 @@ type request struct {
 	File     string        `json:",omitempty"` // of a CPU profile
 }
 
-type answer struct {
+// Answer is the answer to a Request.
+type Answer struct {
 	Error    string
 	Measured load.Measured
 }
 
-// Member is the program as a member. It ends when standard input does, as it does when the bench ends,
-// however that happens.
-func Member(spec string) error {
-	var s memberSpec
-	if err := json.Unmarshal([]byte(spec), &s); err != nil {
-		return fmt.Errorf("member: %w", err)
+// Main is the main function of a program that is a member: run starts one and calls what it is given with the
+// way in which goroutines of the process can load it, nil if there is none. The program ends when standard
+// input does, as it does when the bench ends, however that happens.
+func Main(run func(Spec, func(own Front) error) error) {
+	if err := start(run); err != nil {
+		fmt.Fprintln(os.Stderr, "member:", err)
+		os.Exit(1)
+	}
+}
+
+func start(run func(Spec, func(own Front) error) error) error {
+	if len(os.Args) != 3 || os.Args[1] != Command {
+		return fmt.Errorf("this is a member of a cluster that bench starts: %s %s SPEC", os.Args[0], Command)
+	}
+	var s Spec
+	if err := json.Unmarshal([]byte(os.Args[2]), &s); err != nil {
+		return err
 	}
 	out := os.Stdout
 	os.Stdout = os.Stderr // what libraries print is no answer
-	run := runEtcd
-	if s.System == "kontiki" {
-		run = runKontiki
-	}
-	return run(s, func(own front) error { return serve(own, os.Stdin, out) })
+	return run(s, func(own Front) error { return serve(own, os.Stdin, out) })
 }
 
 // serve answers requests until there are no more.
-func serve(own front, in io.Reader, out io.Writer) error {
+func serve(own Front, in io.Reader, out io.Writer) error {
 	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
 	for lines.Scan() {
-		var r request
-		var a answer
+		var r Request
+		var a Answer
 		err := json.Unmarshal(lines.Bytes(), &r)
 		if err == nil {
 			a.Measured, err = do(own, r)
@@ -82,7 +91,7 @@ func serve(own front, in io.Reader, out io.Writer) error {
 
 var profile *os.File // the CPU profile that is being written
 
-func do(own front, r request) (load.Measured, error) {
+func do(own Front, r Request) (load.Measured, error) {
 	ctx := context.Background()
 	switch r.Do {
 	case "profile":
@@ -100,15 +109,11 @@ func do(own front, r request) (load.Measured, error) {
 	}
 	switch r.Do {
 	case "load":
-		op, ok := findWorkload(r.Workload)
-		if !ok {
-			break
-		}
-		return load.Run(ctx, r.Clients, r.Each, op(fronts{own}, r.Run, r.Clients))
+		return Load(ctx, Fronts{own}, r)
 	case "watch":
-		return fanOut(ctx, fronts{own}, r.Each)
+		return FanOut(ctx, Fronts{own}, r.Each)
 	case "firstWrite":
-		return load.Measured{}, firstWrite(ctx, fronts{own})
+		return load.Measured{}, FirstWrite(ctx, Fronts{own})
 	}
 	return load.Measured{}, fmt.Errorf("unknown request %+v", r)
 }

@@ -1,4 +1,4 @@
-package compare
+package member
 
 import (
 	"context"
@@ -11,9 +11,9 @@ const (
 	failOverLimit = 30 * time.Second
 )
 
-// firstWrite tries to write, again every attemptEvery whether or not earlier attempts have returned, and
+// FirstWrite tries to write, again every attemptEvery whether or not earlier attempts have returned, and
 // returns when the first one is accepted.
-func firstWrite(ctx context.Context, f fronts) error {
+func FirstWrite(ctx context.Context, f Fronts) error {
 	ctx, cancel := context.WithTimeout(ctx, failOverLimit)
 	defer cancel()
 	accepted := make(chan struct{}, 1)
@@ -21,7 +21,7 @@ func firstWrite(ctx context.Context, f fronts) error {
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		go func() {
-			if f.of(n).put(ctx, "/first", value256) == nil {
+			if f.Of(n).Put(ctx, "/first", Value256) == nil {
 				select {
 				case accepted <- struct{}{}:
 				default:

@@ -1,4 +1,5 @@
-package compare
+// Program kontikimember is a member of a Kontiki store that internal/bench/compare starts and loads.
+package main
 
 import (
 	"fmt"
@@ -9,13 +10,16 @@ import (
 	"runtime/debug"
 	"time"
 
+	"kontiki/internal/bench/member"
 	"kontiki/raftstore"
 	"kontiki/raftstore/etcdapi"
 )
 
-// runKontiki is a member with the default settings of `kontiki server`: see cmd/kontiki/memory.go and
+func main() { member.Main(run) }
+
+// run is a member with the default settings of `kontiki server`: see cmd/kontiki/memory.go and
 // cmd/kontiki/storeoptions.go.
-func runKontiki(s memberSpec, serve func(front) error) error {
+func run(s member.Spec, serve func(member.Front) error) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
@@ -25,32 +29,32 @@ func runKontiki(s memberSpec, serve func(front) error) error {
 	}
 	defer file.Close()
 	log := slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	member, err := openKontiki(s, log)
+	m, err := open(s, log)
 	if err != nil {
 		return err
 	}
-	defer member.Close()
+	defer m.Close()
 	l, err := net.Listen("tcp", s.Client[s.Index])
 	if err != nil {
 		return fmt.Errorf("etcd API: %w", err)
 	}
-	api := etcdapi.New(member, etcdapi.Config{ClusterName: "bench", Log: log})
+	api := etcdapi.New(m, etcdapi.Config{ClusterName: "bench", Log: log})
 	defer api.Close()
 	go func() { _ = api.Serve(l) }() // it ends with Close
-	return serve(ownFront{member})
+	return serve(ownFront{m})
 }
 
-func openKontiki(s memberSpec, log *slog.Logger) (*raftstore.Member, error) {
+func open(s member.Spec, log *slog.Logger) (*raftstore.Member, error) {
 	network, err := raftstore.Listen(s.Peer[s.Index], "", nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	var peers []raftstore.Peer
 	for i, p := range s.Peer {
-		peers = append(peers, raftstore.Peer{ID: memberName(i), Address: p})
+		peers = append(peers, raftstore.Peer{ID: member.Name(i), Address: p})
 	}
 	return raftstore.Open(raftstore.Config{
-		Dir: filepath.Join(s.Dir, "store"), NodeID: memberName(s.Index), Network: network,
+		Dir: filepath.Join(s.Dir, "store"), NodeID: member.Name(s.Index), Network: network,
 		Bootstrap: true, Peers: peers, ClientURLs: []string{"http://" + s.Client[s.Index]},
 		HistoryRetention: time.Hour, Log: log,
 	})

@@ -1,4 +1,4 @@
-package compare
+package main
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // ownFront calls a Kontiki member in this process, as the API server does.
 type ownFront struct{ member *raftstore.Member }
 
-func (f ownFront) put(ctx context.Context, key string, value []byte) error {
+func (f ownFront) Put(ctx context.Context, key string, value []byte) error {
 	_, err := f.member.Txn(ctx, mvcc.TxnRequest{Then: putOp(key, value)})
 	return err
 }
@@ -20,7 +20,7 @@ func putOp(key string, value []byte) []mvcc.Op {
 	return []mvcc.Op{{Put: &mvcc.PutRequest{Key: []byte(key), Value: value}}}
 }
 
-func (f ownFront) cas(ctx context.Context, key string, value []byte, old int64) (int64, error) {
+func (f ownFront) CAS(ctx context.Context, key string, value []byte, old int64) (int64, error) {
 	res, err := f.member.Txn(ctx, mvcc.TxnRequest{
 		Compare: []mvcc.Compare{{Key: []byte(key), Target: mvcc.CompareModRevision, Result: mvcc.Equal, Number: old}},
 		Then:    putOp(key, value),
@@ -32,11 +32,11 @@ func (f ownFront) cas(ctx context.Context, key string, value []byte, old int64) 
 	return res.Revision, err
 }
 
-func (f ownFront) get(ctx context.Context, key string, serializable bool) error {
+func (f ownFront) Get(ctx context.Context, key string, serializable bool) error {
 	return f.read(ctx, mvcc.RangeRequest{Key: []byte(key)}, serializable, 1)
 }
 
-func (f ownFront) list(ctx context.Context, key, end string, want int) error {
+func (f ownFront) List(ctx context.Context, key, end string, want int) error {
 	return f.read(ctx, mvcc.RangeRequest{Key: []byte(key), End: []byte(end)}, false, want)
 }
 
@@ -53,7 +53,7 @@ func (f ownFront) read(ctx context.Context, r mvcc.RangeRequest, serializable bo
 	return err
 }
 
-func (f ownFront) watch(ctx context.Context, key string, ready func(), event func([]byte)) error {
+func (f ownFront) Watch(ctx context.Context, key string, ready func(), event func([]byte)) error {
 	out := f.member.Watch(ctx, mvcc.WatchRequest{Key: []byte(key), StartRevision: f.member.LocalRevision() + 1})
 	ready()
 	for b := range out {

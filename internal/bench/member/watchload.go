@@ -1,4 +1,4 @@
-package compare
+package member
 
 import (
 	"context"
@@ -9,31 +9,31 @@ import (
 	"kontiki/internal/bench/load"
 )
 
-// The watch load: watchers of one key, and putsPerSecond puts to it, at a pace that slow answers do not
+// The watch load: Watchers of one key, and putsPerSecond puts to it, at a pace that slow answers do not
 // change. A value begins with the moment before its put.
 const (
-	watchers      = 100
+	Watchers      = 100
 	putsPerSecond = 200
 	watchedKey    = "/watched"
 	// straggling is how long the last events may take after the last put.
 	straggling = 5 * time.Second
 )
 
-// fanOut measures from before a put to each watcher's event.
-func fanOut(ctx context.Context, f fronts, each time.Duration) (load.Measured, error) {
+// FanOut measures from before a put to each watcher's event.
+func FanOut(ctx context.Context, f Fronts, each time.Duration) (load.Measured, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (
 		began         = time.Now()
 		ready, ending sync.WaitGroup
-		took          [watchers][]time.Duration
-		enough        = make(chan int, watchers) // watchers that have seen all
+		took          [Watchers][]time.Duration
+		enough        = make(chan int, Watchers) // Watchers that have seen all
 	)
 	total := int(each.Seconds() * putsPerSecond)
-	ready.Add(watchers)
-	for w := range watchers {
+	ready.Add(Watchers)
+	for w := range Watchers {
 		ending.Go(func() {
-			err := f.of(w).watch(ctx, watchedKey, sync.OnceFunc(ready.Done), func(value []byte) {
+			err := f.Of(w).Watch(ctx, watchedKey, sync.OnceFunc(ready.Done), func(value []byte) {
 				sent := began.Add(time.Duration(binary.BigEndian.Uint64(value)))
 				if took[w] = append(took[w], time.Since(sent)); len(took[w]) == total {
 					enough <- w
@@ -47,7 +47,7 @@ func fanOut(ctx context.Context, f fronts, each time.Duration) (load.Measured, e
 	ready.Wait()
 	start := time.Now()
 	if err := paced(ctx, total, func() error {
-		return f.of(0).put(ctx, watchedKey, binary.BigEndian.AppendUint64(nil, uint64(time.Since(began))))
+		return f.Of(0).Put(ctx, watchedKey, binary.BigEndian.AppendUint64(nil, uint64(time.Since(began))))
 	}); err != nil {
 		return load.Measured{}, err
 	}
@@ -86,11 +86,11 @@ func paced(ctx context.Context, total int, op func() error) error {
 	return nil
 }
 
-// receive waits for all watchers.
+// receive waits for all Watchers.
 func receive(ctx context.Context, enough <-chan int) error {
 	ctx, cancel := context.WithTimeout(ctx, straggling)
 	defer cancel()
-	for range watchers {
+	for range Watchers {
 		select {
 		case <-enough:
 		case <-ctx.Done():
