@@ -79,6 +79,9 @@ race: build ## run the tests that need no node under the race detector (needs gc
 # Seeds of a soak, and the first of them: others each time.
 SOAK       ?= 20000
 SOAK_FIRST ?= $(shell date +%s)000
+# How long a soak plagues real processes, and slows their disks down.
+SOAK_FAULTS   ?= 10m
+SOAK_SLOWDISK ?= 30m
 
 .PHONY: api-docs
 api-docs: ## write the generated part of docs/api.md anew
@@ -89,8 +92,8 @@ simulate: ## run the cluster simulation alone, with as many seeds as `make test`
 	$(STATIC) test -count=1 -vet=off -timeout 40m ./raftstore/simulation
 
 .PHONY: soak
-soak: ## kill, stop and partition real members for 10 minutes; then many seeds of the cluster simulation (SOAK, SOAK_FIRST)
-	$(STATIC) test -count=1 -vet=off -timeout 30m -v ./raftstore/faults -faults.duration 10m
+soak: ## kill, stop and partition real members for 10 minutes, give them slow disks for 30 (SOAK_FAULTS, SOAK_SLOWDISK); then many seeds of the cluster simulation (SOAK, SOAK_FIRST)
+	$(STATIC) test -count=1 -vet=off -timeout 24h -v ./raftstore/faults -faults.duration $(SOAK_FAULTS) -faults.slowdisk $(SOAK_SLOWDISK)
 	$(STATIC) test -count=1 -vet=off -timeout 24h ./raftstore/simulation -sim.seeds $(SOAK) -sim.first $(SOAK_FIRST)
 
 # Where Kubernetes' own test programs are described, and where their builds lie.

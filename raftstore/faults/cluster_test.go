@@ -22,7 +22,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster { return newClusterOn(t, nil) }
 
 // newClusterOn makes a cluster whose members have a disk each; newDisk nil is the disk of all.
-func newClusterOn(t *testing.T, newDisk func(t *testing.T, name string) *disk) *cluster {
+func newClusterOn(t *testing.T, newDisk func(t *testing.T, h *host) *disk) *cluster {
 	c := &cluster{links: map[[2]int]*link{}}
 	dir := t.TempDir()
 	var hosts []*host
@@ -41,7 +41,7 @@ func newClusterOn(t *testing.T, newDisk func(t *testing.T, name string) *disk) *
 		spec.ID, spec.Dir, spec.Socket = h.name, filepath.Join(dir, h.name), filepath.Join(dir, h.name+".sock")
 		var d *disk
 		if newDisk != nil {
-			d = newDisk(t, h.name)
+			d = newDisk(t, h)
 			spec.Dir, spec.Cgroup = filepath.Join(d.dir, "member"), d.cgroup
 		}
 		c.members = append(c.members, newMember(t, h, spec, d))

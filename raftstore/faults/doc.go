@@ -16,11 +16,14 @@
 //     with the above the history is linearizable;
 //   - HashKV of the last revision is the same on all members.
 //
+// Another run makes disks slow instead (slowdisk_test.go), down to four writes a second, of one member or of all. Then the
+// term must stay what it was: nobody is elected without a cause.
+//
 // # To run it
 //
-// Root is needed, for the namespaces; nothing of the host's network is touched. `go test` takes 20 seconds of faults, and one longer partition.
-// -faults.duration says how long instead, -faults.seed repeats the faults (not their effect: processes have no seed).
-// `make soak` includes ten minutes. A failing test prints the end of each member's log.
+// Root is needed, for the namespaces; nothing of the host's network is touched. `go test` takes 20 seconds of faults, 20 of slow disks, and
+// one longer partition. -faults.duration and -faults.slowdisk say how long instead, -faults.seed repeats the faults (not their effect:
+// processes have no seed). `make soak` includes ten minutes and thirty. A failing test prints the end of each member's log.
 //
 // Read first: faults_test.go, then nemesis_test.go and check_test.go.
 package faults
