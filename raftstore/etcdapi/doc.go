@@ -20,7 +20,8 @@
 //   - Transactions nest at most mvcc.MaxTxnDepth deep. Compares with an unknown target or relation are refused.
 //   - A snapshot is a Kontiki store file (docs/formats/mvcc-file.md), followed by its SHA-256 as in etcd.
 //     HashKV is of Kontiki's own making: compare it among members, not with etcd's.
+//   - Compressed requests are refused. Pings of clients are answered however many they are; the server itself sends none.
 //   - Users and roles are not implemented; certificates say who may connect (auth.go).
 //
-// Read first: server.go, then kv.go and watchstream.go.
+// Read first: server.go, then kv.go and watchstream.go. The gRPC server below is in grpcserver.
 package etcdapi

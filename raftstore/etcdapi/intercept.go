@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -15,8 +14,8 @@ import (
 	"kontiki/raftstore"
 )
 
-// What happens to every call: it is noted who calls, and a call that wants a leader (clientv3's
-// WithRequireLeader) is refused, or ended, while there is none.
+// What happens to every call: a call that wants a leader (clientv3's WithRequireLeader) is refused, or ended, while there
+// is none; and it is noted who calls, once for all calls of a connection that have the same headers.
 
 const (
 	leaderPoll = 500 * time.Millisecond
@@ -28,16 +27,13 @@ func (s *Server) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, ha
 	if wantsLeader(ctx) && !s.member.HasLeader() {
 		return nil, rpctypes.ErrGRPCNoLeader
 	}
-	if _, read := req.(*pb.RangeRequest); !read { // nobody is told who read what
-		ctx = withOrigin(ctx)
-	}
 	return handle(ctx, req)
 }
 
 func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	ctx := withOrigin(stream.Context())
+	ctx := stream.Context()
 	if !wantsLeader(ctx) {
-		return handle(srv, streamWith{stream, ctx})
+		return handle(srv, stream)
 	}
 	if !s.member.HasLeader() {
 		return rpctypes.ErrGRPCNoLeader

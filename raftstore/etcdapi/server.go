@@ -4,16 +4,14 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
+
+	"kontiki/raftstore/etcdapi/grpcserver"
 )
 
 // Config says how a member is served.
@@ -50,45 +48,21 @@ type Server struct {
 	config Config
 	member Member
 	header header
-	grpc   *grpc.Server
+	grpc   *grpcserver.Server
 	health *health.Server
 }
 
 // overheadBytes is what a message may have beyond MaxRequestBytes before gRPC itself refuses it.
 const overheadBytes = 512 << 10
 
-// Bounds of connections, as in etcd: clients may ping every minPing while they have calls.
-const (
-	minPing     = 5 * time.Second
-	pingAfter   = 2 * time.Hour
-	pingTimeout = 20 * time.Second
-)
-
-// streamWorkers is how many goroutines serve calls; when all are busy, more calls get one of their own.
-const streamWorkers = 64
-
 // New returns a server of the API; Serve makes it listen.
 func New(member Member, config Config) *Server {
 	s := &Server{config: config.withDefaults(), member: member, health: health.NewServer()}
 	s.header = newHeader(member, s.config.ClusterName)
-	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec()),
-		// A goroutine that serves one call after the other keeps the stack that it has grown.
-		grpc.NumStreamWorkers(streamWorkers),
-		// A connection without anything to write has no buffer for it.
-		grpc.SharedWriteBuffer(true),
-		grpc.MaxRecvMsgSize(s.config.MaxRequestBytes + overheadBytes),
-		grpc.MaxSendMsgSize(math.MaxInt32),
-		grpc.MaxConcurrentStreams(math.MaxUint32),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
-		grpc.UnaryInterceptor(s.unary),
-		grpc.StreamInterceptor(s.stream),
-	}
-	if config.TLS != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(config.TLS)))
-	}
-	s.grpc = grpc.NewServer(options...)
+	s.grpc = grpcserver.New(grpcserver.Config{
+		TLS: config.TLS, Codec: newCodec(), MaxMessageBytes: s.config.MaxRequestBytes + overheadBytes,
+		Prepare: withOrigin, Unary: s.unary, Stream: s.stream,
+	})
 	s.register()
 	return s
 }
@@ -114,5 +88,5 @@ func (s *Server) Serve(l net.Listener) error {
 // Close ends all calls and watches, and waits for them.
 func (s *Server) Close() {
 	s.health.Shutdown()
-	s.grpc.Stop()
+	s.grpc.Close()
 }
