@@ -15,7 +15,8 @@ import (
 // defragSuffix is appended to the store's path for the file that a defragmentation builds.
 const defragSuffix = ".defrag"
 
-// copyBytes is about how much of history one bbolt transaction of a copy takes.
+// copyBytes is about how much of history one bbolt transaction of a copy takes. While others write to the disk each is
+// synced, and nothing is done for as long again: what they sync must not wait behind a copy that fills the disk's queue.
 const copyBytes = 1 << 20
 
 // Defragment gives free pages back to the file system: it copies what is in use to a new file, which takes
@@ -61,11 +62,8 @@ func (s *Store) copyAndSwap(ctx context.Context, next *file, temp string) (*file
 	if err != nil {
 		return nil, next, err
 	}
-	last, err := s.copyHistory(ctx, old, next, Revision{})
+	last, err := s.copyHistory(ctx, old, next, Revision{}, s.giveWay)
 	if err != nil {
-		return nil, next, err
-	}
-	if err := next.db.Sync(); err != nil { // most of the disk's work, while nobody waits
 		return nil, next, err
 	}
 	s.commitMu.Lock()
@@ -73,7 +71,8 @@ func (s *Store) copyAndSwap(ctx context.Context, next *file, temp string) (*file
 	if f, err := s.currentFile(); err != nil || f != old {
 		return nil, next, errors.Join(err, errSwapped)
 	}
-	if _, err := s.copyHistory(ctx, old, next, last.next()); err != nil {
+	atOnce := func(*file, time.Time) error { return nil }
+	if _, err := s.copyHistory(ctx, old, next, last.next(), atOnce); err != nil {
 		return nil, next, err
 	}
 	if err := copyRest(old, next); err != nil {
@@ -111,10 +110,11 @@ func (s *Store) currentFile() (*file, error) {
 }
 
 // copyHistory copies the records from a revision on, and returns the last one's, or the one before from if
-// there is none.
-func (s *Store) copyHistory(ctx context.Context, old, next *file, from Revision) (last Revision, err error) {
+// there is none. After each part it calls between, with the time when that was begun.
+func (s *Store) copyHistory(ctx context.Context, old, next *file, from Revision, between func(*file, time.Time) error) (last Revision, err error) {
 	last = from
 	for {
+		began := time.Now()
 		if err := ctx.Err(); err != nil {
 			return last, err
 		}
@@ -128,7 +128,24 @@ func (s *Store) copyHistory(ctx context.Context, old, next *file, from Revision)
 			return last, err
 		}
 		from = last.next()
+		if err := between(next, began); err != nil {
+			return last, err
+		}
 	}
+}
+
+// giveWay syncs what was copied since began, and waits for as long as that and the copy took, or until the store is closed.
+func (s *Store) giveWay(next *file, began time.Time) error {
+	if err := next.db.Sync(); err != nil {
+		return err
+	}
+	pause := time.NewTimer(time.Since(began))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-s.background.stop:
+	}
+	return nil
 }
 
 // copySome copies some records, in one transaction of each file, and returns how many.
