@@ -14,7 +14,7 @@ type Options struct {
 	// replay, not what a crash may lose: that is the raft log's part.
 	CommitInterval time.Duration
 	CommitBytes    int
-	// TailBytes bounds the memory kept for recent history that is in the file already, 4 MiB by default.
+	// TailBytes bounds the memory kept for recent history that is in the file already, 2 MiB by default.
 	TailBytes int
 	// PendingBytes bounds the memory for changes that are not in the file yet, 32 MiB by default.
 	// When it is full (the disk is too slow, or full), Apply waits.
@@ -29,7 +29,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.CommitInterval = orDefault(o.CommitInterval, time.Second)
 	o.CommitBytes = orDefault(o.CommitBytes, 2<<20)
-	o.TailBytes = orDefault(o.TailBytes, 4<<20)
+	o.TailBytes = orDefault(o.TailBytes, 2<<20)
 	o.PendingBytes = orDefault(o.PendingBytes, 32<<20)
 	o.ProgressInterval = orDefault(o.ProgressInterval, time.Second)
 	if o.Log == nil {

@@ -14,6 +14,8 @@ type view struct {
 	tailStart int64
 	tx        *bbolt.Tx     // nil if everything needed is in the tail
 	cursor    *bbolt.Cursor // where the last record was found in the file; nil at first
+	room      []byte        // for the next copies
+	piece     int           // size of what room was a part of
 }
 
 // newView takes a view. The caller holds mu, so that the tail, the file and whatever the caller
@@ -41,8 +43,10 @@ func (v *view) close() {
 
 // record returns the record of a revision. It does not point into the file.
 func (v *view) record(rev Revision) (record, error) {
-	if r := findRecord(v.tail, rev); r != nil {
-		return *r, nil
+	if rev.Main >= v.tailStart {
+		if r := findRecord(v.tail, rev); r != nil {
+			return *r, nil
+		}
 	}
 	if v.tx == nil {
 		return record{}, fmt.Errorf("%w: revision %d.%d is not in memory", ErrCorrupt, rev.Main, rev.Sub)
@@ -51,7 +55,25 @@ func (v *view) record(rev Revision) (record, error) {
 	if b == nil {
 		return record{}, fmt.Errorf("%w: revision %d.%d is missing", ErrCorrupt, rev.Main, rev.Sub)
 	}
-	return decodeRecord(rev, bytes.Clone(b))
+	return decodeRecord(rev, v.copy(b))
+}
+
+// maxPiece bounds what is kept in memory by who keeps one of many values that were read together.
+const maxPiece = 16 << 10
+
+// copy copies what the file has. Many small copies share pieces of memory, which grow as there are more of them.
+func (v *view) copy(b []byte) []byte {
+	if len(b) > maxPiece/4 {
+		return bytes.Clone(b)
+	}
+	if len(v.room) < len(b) {
+		v.piece = min(max(2*v.piece, len(b)), maxPiece)
+		v.room = make([]byte, v.piece)
+	}
+	c := v.room[:len(b):len(b)]
+	v.room = v.room[len(b):]
+	copy(c, b)
+	return c
 }
 
 // stored returns what the file has under a revision, nil if there is nothing. It points into the file. Keys that are
