@@ -17,6 +17,7 @@ func pods() *Resource {
 	r.Strategy = Strategy{
 		Default:          defaulter(defaultPod),
 		PrepareForCreate: preparer(preparePod),
+		PrepareForUpdate: updatePreparer(preparePodUpdate),
 		Validate:         validator(validatePod),
 		ValidateUpdate:   updateValidator(validatePodUpdate),
 		Warnings:         warner(specPath, func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),

@@ -2,6 +2,7 @@ package registry
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // preparePod gives a new pod its first status and does what a normal cluster has admission plugins
@@ -16,6 +17,67 @@ func preparePod(p *corev1.Pod) {
 	setPriority(&p.Spec)
 	tolerateFor(&p.Spec, corev1.TaintNodeNotReady)
 	tolerateFor(&p.Spec, corev1.TaintNodeUnreachable)
+	dropGated(&p.Spec)
+	selectByOwnLabels(p)
+	if len(p.Spec.SchedulingGates) > 0 {
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+			Message: "Scheduling is blocked due to non-empty scheduling gates", LastTransitionTime: metav1.Now(),
+		}}
+	}
+}
+
+// preparePodUpdate gives an update what admission gives a new pod, so that the manifest a pod was made from can be
+// sent again. Resources of the pod as a whole stay if a client that does not know them leaves them out.
+func preparePodUpdate(p, old *corev1.Pod) {
+	if p.Spec.Priority == nil {
+		p.Spec.Priority = old.Spec.Priority
+	}
+	if p.Spec.PreemptionPolicy == nil {
+		p.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+	}
+	tolerateFor(&p.Spec, corev1.TaintNodeNotReady)
+	tolerateFor(&p.Spec, corev1.TaintNodeUnreachable)
+	if p.Spec.Resources == nil {
+		p.Spec.Resources = old.Spec.Resources.DeepCopy()
+	}
+	dropGated(&p.Spec)
+}
+
+// selectByOwnLabels turns matchLabelKeys and mismatchLabelKeys of the pod into requirements on the labels that it has
+// itself, which the scheduler understands.
+func selectByOwnLabels(p *corev1.Pod) {
+	add := func(s *metav1.LabelSelector, operator metav1.LabelSelectorOperator, keys []string) {
+		for _, key := range keys {
+			if value, ok := p.Labels[key]; ok && s != nil {
+				s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
+			}
+		}
+	}
+	term := func(t *corev1.PodAffinityTerm) {
+		add(t.LabelSelector, metav1.LabelSelectorOpIn, t.MatchLabelKeys)
+		add(t.LabelSelector, metav1.LabelSelectorOpNotIn, t.MismatchLabelKeys)
+	}
+	terms := func(weighted []corev1.WeightedPodAffinityTerm, list []corev1.PodAffinityTerm) {
+		for i := range weighted {
+			term(&weighted[i].PodAffinityTerm)
+		}
+		for i := range list {
+			term(&list[i])
+		}
+	}
+	if a := p.Spec.Affinity; a != nil {
+		if like := a.PodAffinity; like != nil {
+			terms(like.PreferredDuringSchedulingIgnoredDuringExecution, like.RequiredDuringSchedulingIgnoredDuringExecution)
+		}
+		if unlike := a.PodAntiAffinity; unlike != nil {
+			terms(unlike.PreferredDuringSchedulingIgnoredDuringExecution, unlike.RequiredDuringSchedulingIgnoredDuringExecution)
+		}
+	}
+	for i := range p.Spec.TopologySpreadConstraints {
+		c := &p.Spec.TopologySpreadConstraints[i]
+		add(c.LabelSelector, metav1.LabelSelectorOpIn, c.MatchLabelKeys)
+	}
 }
 
 // setPriority resolves the priority class. The two names are those every cluster has.

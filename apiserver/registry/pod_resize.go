@@ -43,7 +43,7 @@ func takeResources(into, from []corev1.Container) {
 
 func validateResize(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	p, was := obj.(*corev1.Pod), old.(*corev1.Pod)
-	faults := validatePodSpec(specPath, &p.Spec)
+	faults := validatePodSpec(specPath, &p.Spec, &p.ObjectMeta)
 	if now, then := qosClass(&p.Spec), qosClass(&was.Spec); now != then {
 		faults = append(faults, field.Invalid(specPath, now, "Pod QOS Class may not change as a result of resizing"))
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -33,12 +34,24 @@ func podStatus(r *Resource) Subresource {
 }
 
 // keepForPodStatus leaves a status write the status, labels and annotations. The node agent may not
-// start a deletion this way, nor change the QoS class once it is set.
+// start a deletion this way, nor change the QoS class once it is set. What clients that do not know it leave out stays.
 func keepForPodStatus(p, old *corev1.Pod) {
 	p.Spec = old.Spec
 	p.OwnerReferences = old.OwnerReferences
-	if p.Status.QOSClass == "" {
-		p.Status.QOSClass = old.Status.QOSClass
+	now, was := &p.Status, &old.Status
+	setDefault(&now.QOSClass, was.QOSClass)
+	if now.ResourceClaimStatuses == nil {
+		now.ResourceClaimStatuses = was.ResourceClaimStatuses
+	}
+	if now.ExtendedResourceClaimStatus == nil {
+		now.ExtendedResourceClaimStatus = was.ExtendedResourceClaimStatus
+	}
+	setDefault(&now.ObservedGeneration, was.ObservedGeneration)
+	for i := range now.Conditions {
+		j := slices.IndexFunc(was.Conditions, func(c corev1.PodCondition) bool { return c.Type == now.Conditions[i].Type })
+		if j >= 0 {
+			setDefault(&now.Conditions[i].ObservedGeneration, was.Conditions[j].ObservedGeneration)
+		}
 	}
 }
 

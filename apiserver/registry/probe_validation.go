@@ -9,14 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// lifecycle judges what only long-running containers have: probes and hooks.
+// lifecycle judges what only long-running containers have: hooks and probes.
 func (r containerRules) lifecycle(path *field.Path, c *corev1.Container) field.ErrorList {
-	faults := r.probe(path.Child("livenessProbe"), c.LivenessProbe, true)
-	faults = append(faults, r.probe(path.Child("readinessProbe"), c.ReadinessProbe, false)...)
-	faults = append(faults, r.probe(path.Child("startupProbe"), c.StartupProbe, true)...)
-	if p := c.ReadinessProbe; p != nil && p.TerminationGracePeriodSeconds != nil {
-		faults = append(faults, field.Invalid(path.Child("readinessProbe", "terminationGracePeriodSeconds"), *p.TerminationGracePeriodSeconds, "must not be set for readinessProbes"))
-	}
+	var faults field.ErrorList
 	if c.Lifecycle != nil {
 		hooks := path.Child("lifecycle")
 		if h := c.Lifecycle.PostStart; h != nil {
@@ -26,7 +21,12 @@ func (r containerRules) lifecycle(path *field.Path, c *corev1.Container) field.E
 			faults = append(faults, r.handler(hooks.Child("preStop"), hookHandler(h))...)
 		}
 	}
-	return faults
+	faults = append(faults, r.probe(path.Child("livenessProbe"), c.LivenessProbe, true)...)
+	faults = append(faults, r.probe(path.Child("readinessProbe"), c.ReadinessProbe, false)...)
+	if p := c.ReadinessProbe; p != nil && p.TerminationGracePeriodSeconds != nil {
+		faults = append(faults, field.Invalid(path.Child("readinessProbe", "terminationGracePeriodSeconds"), *p.TerminationGracePeriodSeconds, "must not be set for readinessProbes"))
+	}
+	return append(faults, r.probe(path.Child("startupProbe"), c.StartupProbe, true)...)
 }
 
 // probe: a liveness or startup probe succeeds at its first success.
@@ -40,11 +40,11 @@ func (r containerRules) probe(path *field.Path, p *corev1.Probe, once bool) fiel
 	faults = append(faults, notNegative(path.Child("periodSeconds"), p.PeriodSeconds)...)
 	faults = append(faults, notNegative(path.Child("successThreshold"), p.SuccessThreshold)...)
 	faults = append(faults, notNegative(path.Child("failureThreshold"), p.FailureThreshold)...)
+	if g := p.TerminationGracePeriodSeconds; g != nil && *g <= 0 {
+		faults = append(faults, field.Invalid(path.Child("terminationGracePeriodSeconds"), *g, "must be greater than 0"))
+	}
 	if once && p.SuccessThreshold != 1 {
 		faults = append(faults, field.Invalid(path.Child("successThreshold"), p.SuccessThreshold, "must be 1"))
-	}
-	if g := p.TerminationGracePeriodSeconds; once && g != nil && *g <= 0 {
-		faults = append(faults, field.Invalid(path.Child("terminationGracePeriodSeconds"), *g, "must be greater than 0"))
 	}
 	return faults
 }
@@ -88,8 +88,8 @@ func (r containerRules) handler(path *field.Path, h handler) field.ErrorList {
 		return portOrName(p.Child("port"), intstr.FromInt32(h.grpc.Port))
 	})
 	one("sleep", h.sleep != nil, func(p *field.Path) field.ErrorList {
-		if r.grace != nil && (h.sleep.Seconds < 0 || h.sleep.Seconds > *r.grace) {
-			detail := fmt.Sprintf("must be non-negative and less than terminationGracePeriodSeconds (%d)", *r.grace)
+		if grace := r.pod.TerminationGracePeriodSeconds; grace != nil && (h.sleep.Seconds < 0 || h.sleep.Seconds > *grace) {
+			detail := fmt.Sprintf("must be non-negative and less than terminationGracePeriodSeconds (%d)", *grace)
 			return field.ErrorList{field.Invalid(p, h.sleep.Seconds, detail)}
 		}
 		return nil
@@ -103,7 +103,7 @@ func (r containerRules) handler(path *field.Path, h handler) field.ErrorList {
 func validateHTTPGet(path *field.Path, get *corev1.HTTPGetAction) field.ErrorList {
 	faults := required(path.Child("path"), get.Path)
 	faults = append(faults, portOrName(path.Child("port"), get.Port)...)
-	faults = append(faults, oneOf(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
+	faults = append(faults, supported(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
 	for _, h := range get.HTTPHeaders {
 		faults = append(faults, invalid(path.Child("httpHeaders"), h.Name, validation.IsHTTPHeaderName(h.Name))...)
 	}

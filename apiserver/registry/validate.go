@@ -46,6 +46,14 @@ func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
+// supported: value is one of those allowed. Unlike with oneOf, nothing is a value like others.
+func supported[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
 func notNegative[T ~int32 | ~int64](path *field.Path, value T) field.ErrorList {
 	return apivalidation.ValidateNonnegativeField(int64(value), path)
 }

@@ -79,23 +79,29 @@ func TestValidate(t *testing.T) {
 			"spec.containers[0].env[0].name: Required value",
 			"spec.containers[0].env[1].valueFrom: Invalid value: may not be specified when `value` is not empty",
 			"spec.containers[0].env[2].valueFrom: Invalid value: must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
-			`spec.containers[0].env[3].valueFrom.fieldRef.fieldPath: Unsupported value: supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"`}},
+			"spec.containers[0].env[3].valueFrom.fieldRef.fieldPath: Invalid value: error converting fieldPath: field label not supported: spec.x"}},
+		{"fields that files show", core("pods"), podWith(`,"env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels"}}}]`, ""), []string{
+			`spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Unsupported value: supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"`}},
 		{"labels in the environment", core("pods"), podWith(`,"env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['x/y']"}}}]`, ""), []string{}},
 		{"mounts", core("pods"), podWith(`,"volumeMounts":[{"name":"v","mountPath":"/a"},{"name":"nope","mountPath":"/a","subPath":"../x"}]`, `,"volumes":[{"name":"v"}]`), []string{
 			"spec.containers[0].volumeMounts.subPath: Invalid value: must not contain '..'",
 			"spec.containers[0].volumeMounts[1].mountPath: Invalid value: must be unique",
 			"spec.containers[0].volumeMounts[1].name: Not found"}},
-		{"volumes", core("pods"), podWith("", `,"volumes":[{"name":"v","secret":{}},{"name":"v","emptyDir":{},"hostPath":{"path":"/a/../b"}},{"name":"w","configMap":{"name":"x","defaultMode":512}}]`), []string{
+		{"volumes", core("pods"), podWith("", `,"volumes":[{"name":"v","secret":{}},{"name":"v","emptyDir":{},"nfs":{"path":"/a"}},{"name":"w","configMap":{"name":"x","defaultMode":512}},
+			{"name":"x","hostPath":{"path":"/a/../b"}},{"name":"y"},{"name":"y"}]`), []string{
 			"spec.volumes[0].secret.secretName: Required value",
-			"spec.volumes[1].emptyDir: Forbidden: may not specify more than 1 volume type",
-			"spec.volumes[1].hostPath.path: Invalid value: must not contain '..'",
-			"spec.volumes[1].name: Duplicate value",
-			"spec.volumes[2].configMap.defaultMode: Invalid value: must be a number between 0 and 0777 (octal), both inclusive"}},
+			"spec.volumes[1].nfs: Forbidden: may not specify more than 1 volume type",
+			"spec.volumes[2].configMap.defaultMode: Invalid value: must be a number between 0 and 0777 (octal), both inclusive",
+			"spec.volumes[3].hostPath.path: Invalid value: must not contain '..'",
+			"spec.volumes[5].name: Duplicate value"}},
+		{"modes", core("pods"), podWith("", `,"volumes":[{"name":"w","configMap":{"name":"x","defaultMode":512}}]`), []string{
+			"spec.volumes[0].configMap.defaultMode: Invalid value: must be a number between 0 and 0777 (octal), both inclusive"}},
 		{"resources", core("pods"), podWith(`,"resources":{"limits":{"cpu":"1","memory":"-1"},"requests":{"cpu":"2","x.io/y":"1","bogus":"1"}}`, ""), []string{
 			"spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources",
 			"spec.containers[0].resources.limits[memory]: Invalid value: must be greater than or equal to 0",
 			"spec.containers[0].resources.requests: Invalid value: must be less than or equal to cpu limit of 1",
 			"spec.containers[0].resources.requests[bogus]: Invalid value: must be a standard resource for containers",
+			"spec.containers[0].resources.requests[bogus]: Invalid value: must be a standard resource type or fully qualified",
 			"spec.containers[0].resources.requests[memory]: Invalid value: must be greater than or equal to 0"}},
 		{"probes", core("pods"), podWith(`,"livenessProbe":{"successThreshold":2},"readinessProbe":{"exec":{},"tcpSocket":{"port":"x_y"}},"lifecycle":{"preStop":{"sleep":{"seconds":60}}}`, ""), []string{
 			"spec.containers[0].lifecycle.preStop.sleep: Invalid value: must be non-negative and less than terminationGracePeriodSeconds (30)",
@@ -116,16 +122,15 @@ func TestValidate(t *testing.T) {
 			"spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: must be in the range 1-100",
 			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
 			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].operator: Invalid value: not a valid selector operator"}},
-		{"pod affinity", core("pods"), podWith("", `,"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}}}]}}`), []string{
-			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
-			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Required value: can not be empty"}},
+		{"pod affinity", core("pods"), podWith("", `,"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"topologyKey":"k","labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}}}]}}`), []string{
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"}},
 		{"security", core("pods"), podWith(`,"securityContext":{"runAsUser":-1,"privileged":true,"allowPrivilegeEscalation":false}`, `,"hostPID":true,"shareProcessNamespace":true,"securityContext":{"seccompProfile":{"type":"Localhost"}}`), []string{
 			"spec.containers[0].securityContext.runAsUser: Invalid value: must be between 0 and 2147483647, inclusive",
 			"spec.containers[0].securityContext: Invalid value: cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
 			"spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost",
 			"spec.shareProcessNamespace: Invalid value: ShareProcessNamespace and HostPID cannot both be enabled"}},
 		{"no DNS at all", core("pods"), podWith("", `,"dnsPolicy":"None"`),
-			[]string{"spec.dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"}},
+			[]string{"spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"}},
 		{"ephemeral containers come later", core("pods"), podWith("", `,"ephemeralContainers":[{"name":"e","image":"i"}]`),
 			[]string{"spec.ephemeralContainers: Forbidden: cannot be set on create"}},
 		{"host network ports", core("pods"), podWith(`,"ports":[{"containerPort":80,"hostPort":81}]`, `,"hostNetwork":true`),

@@ -1,110 +1,136 @@
 package registry
 
 import (
+	"fmt"
 	"path/filepath"
-	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateVolumes returns the volumes by name, for the mounts that refer to them.
-// Not yet: the fields of sources that this project has no driver for; they are kept as they are.
-func validateVolumes(path *field.Path, volumes []corev1.Volume) (map[string]*corev1.Volume, field.ErrorList) {
+// validateVolumes returns the volumes without a fault by name, for the mounts that refer to them. podName is empty in
+// a template.
+func validateVolumes(path *field.Path, volumes []corev1.Volume, podName string) (map[string]*corev1.Volume, field.ErrorList) {
 	var faults field.ErrorList
-	byName, seen := map[string]*corev1.Volume{}, names{}
+	byName := map[string]*corev1.Volume{}
 	for i := range volumes {
 		v, at := &volumes[i], path.Index(i)
-		faults = append(faults, dnsLabel(at.Child("name"), v.Name)...)
-		faults = append(faults, seen.add(at.Child("name"), v.Name)...)
-		faults = append(faults, oneSource(at, v)...)
-		faults = append(faults, volumeSource(at, v)...)
-		byName[v.Name] = v
+		own := volumeSource(at, v, podName)
+		own = append(own, dnsLabel(at.Child("name"), v.Name)...)
+		if byName[v.Name] != nil {
+			own = append(own, field.Duplicate(at.Child("name"), v.Name))
+		}
+		if len(own) == 0 {
+			byName[v.Name] = v
+		}
+		faults = append(faults, own...)
+		if c := v.PersistentVolumeClaim; c != nil && claimedByPod(volumes, podName, c.ClaimName) {
+			faults = append(faults, field.Invalid(at.Child("persistentVolumeClaim", "claimName"), c.ClaimName,
+				"must not reference a PVC that gets created for an ephemeral volume"))
+		}
 	}
 	return byName, faults
 }
 
-// oneSource: a volume comes from exactly one place.
-func oneSource(path *field.Path, v *corev1.Volume) field.ErrorList {
+// claimedByPod: an ephemeral volume gets a claim of the pod's and its own name.
+func claimedByPod(volumes []corev1.Volume, podName, claim string) bool {
+	if podName == "" {
+		return false
+	}
+	for i := range volumes {
+		if volumes[i].Ephemeral != nil && claim == podName+"-"+volumes[i].Name {
+			return true
+		}
+	}
+	return false
+}
+
+// A volumeKind is one of the places that a volume can come from.
+type volumeKind struct {
+	name  string
+	set   bool
+	check func(*field.Path) field.ErrorList
+}
+
+// volumeSource: a volume comes from exactly one place. The first one that is set is judged. Those that this project
+// has drivers for are here, the others in volume_legacy_validation.go.
+func volumeSource(path *field.Path, v *corev1.Volume, podName string) field.ErrorList {
 	var faults field.ErrorList
 	found := false
-	sources := reflect.ValueOf(v.VolumeSource)
-	for i := range sources.NumField() {
-		if sources.Field(i).IsNil() {
-			continue
+	look := func(kinds []volumeKind) {
+		for _, k := range kinds {
+			switch {
+			case !k.set:
+			case found:
+				faults = append(faults, field.Forbidden(path.Child(k.name), "may not specify more than 1 volume type"))
+			default:
+				found = true
+				faults = append(faults, k.check(path.Child(k.name))...)
+			}
 		}
-		if found {
-			child, _, _ := strings.Cut(sources.Type().Field(i).Tag.Get("json"), ",")
-			faults = append(faults, field.Forbidden(path.Child(child), "may not specify more than 1 volume type"))
-		}
-		found = true
 	}
+	look([]volumeKind{
+		{"emptyDir", v.EmptyDir != nil, func(p *field.Path) field.ErrorList { return emptyDir(p, v.EmptyDir) }},
+		{"hostPath", v.HostPath != nil, func(p *field.Path) field.ErrorList { return hostPath(p, v.HostPath) }},
+		{"secret", v.Secret != nil, func(p *field.Path) field.ErrorList {
+			return keyedVolume(p, "secretName", v.Secret.SecretName, v.Secret.DefaultMode, v.Secret.Items)
+		}},
+		{"nfs", v.NFS != nil, func(p *field.Path) field.ErrorList { return nfs(p, v.NFS) }},
+		{"persistentVolumeClaim", v.PersistentVolumeClaim != nil, func(p *field.Path) field.ErrorList {
+			return required(p.Child("claimName"), v.PersistentVolumeClaim.ClaimName)
+		}},
+		{"downwardAPI", v.DownwardAPI != nil, func(p *field.Path) field.ErrorList {
+			return append(fileMode(p.Child("defaultMode"), v.DownwardAPI.DefaultMode), downwardFiles(p, v.DownwardAPI.Items)...)
+		}},
+		{"configMap", v.ConfigMap != nil, func(p *field.Path) field.ErrorList {
+			return keyedVolume(p, "name", v.ConfigMap.Name, v.ConfigMap.DefaultMode, v.ConfigMap.Items)
+		}},
+	})
+	look(legacyVolumeKinds(path, &v.VolumeSource))
+	look([]volumeKind{
+		{"projected", v.Projected != nil, func(p *field.Path) field.ErrorList { return projected(p, v.Projected) }},
+		{"csi", v.CSI != nil, func(p *field.Path) field.ErrorList { return inlineCSI(p, v.CSI) }},
+		{"ephemeral", v.Ephemeral != nil, func(p *field.Path) field.ErrorList { return ephemeralVolume(p, v, podName) }},
+		{"image", v.Image != nil, func(p *field.Path) field.ErrorList {
+			return append(required(p.Child("reference"), v.Image.Reference), pullPolicyFaults(p.Child("pullPolicy"), v.Image.PullPolicy)...)
+		}},
+	})
 	if !found {
 		faults = append(faults, field.Required(path, "must specify a volume type"))
 	}
 	return faults
 }
 
-func volumeSource(path *field.Path, v *corev1.Volume) field.ErrorList {
-	var faults field.ErrorList
-	if e := v.EmptyDir; e != nil && e.SizeLimit != nil && e.SizeLimit.Sign() < 0 {
-		faults = append(faults, field.Forbidden(path.Child("emptyDir", "sizeLimit"), "SizeLimit field must be a valid resource quantity"))
+func emptyDir(path *field.Path, e *corev1.EmptyDirVolumeSource) field.ErrorList {
+	if e.SizeLimit != nil && e.SizeLimit.Sign() < 0 {
+		return field.ErrorList{field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity")}
 	}
-	if h := v.HostPath; h != nil {
-		faults = append(faults, hostPath(path.Child("hostPath"), h)...)
+	return nil
+}
+
+func hostPath(path *field.Path, h *corev1.HostPathVolumeSource) field.ErrorList {
+	if h.Path == "" {
+		return required(path.Child("path"), "")
 	}
-	if s := v.Secret; s != nil {
-		at := path.Child("secret")
-		faults = append(faults, required(at.Child("secretName"), s.SecretName)...)
-		faults = append(faults, fileMode(at.Child("defaultMode"), s.DefaultMode)...)
-		faults = append(faults, keyPaths(at.Child("items"), s.Items)...)
-	}
-	if c := v.ConfigMap; c != nil {
-		at := path.Child("configMap")
-		faults = append(faults, required(at.Child("name"), c.Name)...)
-		faults = append(faults, fileMode(at.Child("defaultMode"), c.DefaultMode)...)
-		faults = append(faults, keyPaths(at.Child("items"), c.Items)...)
-	}
-	if d := v.DownwardAPI; d != nil {
-		at := path.Child("downwardAPI")
-		faults = append(faults, fileMode(at.Child("defaultMode"), d.DefaultMode)...)
-		faults = append(faults, downwardFiles(at, d.Items)...)
-	}
-	if p := v.Projected; p != nil {
-		faults = append(faults, projected(path.Child("projected"), p)...)
-	}
-	if c := v.PersistentVolumeClaim; c != nil {
-		faults = append(faults, required(path.Child("persistentVolumeClaim", "claimName"), c.ClaimName)...)
-	}
-	if n := v.NFS; n != nil {
-		at := path.Child("nfs")
-		faults = append(faults, required(at.Child("server"), n.Server)...)
-		faults = append(faults, required(at.Child("path"), n.Path)...)
-		if n.Path != "" && !filepath.IsAbs(n.Path) {
-			faults = append(faults, field.Invalid(at.Child("path"), n.Path, "must be an absolute path"))
-		}
-	}
-	if c := v.CSI; c != nil {
-		faults = append(faults, required(path.Child("csi", "driver"), c.Driver)...)
+	faults := noBacksteps(path.Child("path"), h.Path)
+	if h.Type != nil && *h.Type != corev1.HostPathUnset {
+		kinds := []corev1.HostPathType{corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory,
+			corev1.HostPathDirectoryOrCreate, corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket}
+		faults = append(faults, oneOf(path.Child("type"), *h.Type, kinds...)...)
 	}
 	return faults
 }
 
-func hostPath(path *field.Path, h *corev1.HostPathVolumeSource) field.ErrorList {
-	faults := required(path.Child("path"), h.Path)
-	for part := range strings.SplitSeq(h.Path, "/") {
-		if part == ".." {
-			faults = append(faults, field.Invalid(path.Child("path"), h.Path, "must not contain '..'"))
-			break
-		}
-	}
-	if h.Type != nil && *h.Type != corev1.HostPathUnset {
-		faults = append(faults, oneOf(path.Child("type"), *h.Type,
-			corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate,
-			corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
-	}
-	return faults
+// keyedVolume is a secret or a config map.
+func keyedVolume(path *field.Path, child, name string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
+	faults := required(path.Child(child), name)
+	faults = append(faults, fileMode(path.Child("defaultMode"), mode)...)
+	return append(faults, keyPaths(path.Child("items"), items)...)
 }
 
 func keyPaths(path *field.Path, items []corev1.KeyToPath) field.ErrorList {
@@ -122,78 +148,97 @@ func keyPaths(path *field.Path, items []corev1.KeyToPath) field.ErrorList {
 // projectedPath: files of a volume stay inside it, and ".." at the start is the node agent's own.
 func projectedPath(path *field.Path, p string) field.ErrorList {
 	faults := descendingPath(path, p)
-	if strings.HasPrefix(p, "..") && !strings.HasPrefix(p, "../") && p != ".." {
+	if strings.HasPrefix(p, "..") && !strings.HasPrefix(p, "../") {
 		faults = append(faults, field.Invalid(path, p, "must not start with '..'"))
 	}
 	return faults
 }
 
-// fileFields are the fields of the pod that a downward API file can show.
-var fileFields = []string{"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"}
-
-func downwardFiles(path *field.Path, files []corev1.DownwardAPIVolumeFile) field.ErrorList {
+// descendingPath is relative and does not climb out with "..".
+func descendingPath(path *field.Path, p string) field.ErrorList {
 	var faults field.ErrorList
-	for _, f := range files { // Kubernetes gives these paths no index
-		faults = append(faults, required(path.Child("path"), f.Path)...)
-		faults = append(faults, projectedPath(path.Child("path"), f.Path)...)
-		faults = append(faults, fileMode(path.Child("mode"), f.Mode)...)
-		switch {
-		case f.FieldRef != nil:
-			faults = append(faults, fieldRef(path.Child("fieldRef"), f.FieldRef, fileFields)...)
-			if f.ResourceFieldRef != nil {
-				faults = append(faults, field.Invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
-			}
-		case f.ResourceFieldRef != nil:
-			faults = append(faults, required(path.Child("resourceFieldRef", "containerName"), f.ResourceFieldRef.ContainerName)...)
-			faults = append(faults, required(path.Child("resourceFieldRef", "resource"), f.ResourceFieldRef.Resource)...)
-		default:
-			faults = append(faults, field.Required(path, "one of fieldRef and resourceFieldRef is required"))
+	if strings.HasPrefix(p, "/") {
+		faults = append(faults, field.Invalid(path, p, "must be a relative path"))
+	}
+	return append(faults, noBacksteps(path, p)...)
+}
+
+func noBacksteps(path *field.Path, p string) field.ErrorList {
+	for part := range strings.SplitSeq(p, "/") {
+		if part == ".." {
+			return field.ErrorList{field.Invalid(path, p, "must not contain '..'")}
 		}
+	}
+	return nil
+}
+
+func nfs(path *field.Path, n *corev1.NFSVolumeSource) field.ErrorList {
+	faults := required(path.Child("server"), n.Server)
+	faults = append(faults, required(path.Child("path"), n.Path)...)
+	if !filepath.IsAbs(n.Path) {
+		faults = append(faults, field.Invalid(path.Child("path"), n.Path, "must be an absolute path"))
 	}
 	return faults
 }
 
-func projected(path *field.Path, p *corev1.ProjectedVolumeSource) field.ErrorList {
-	faults := fileMode(path.Child("defaultMode"), p.DefaultMode)
-	for i, s := range p.Sources {
-		at, sources := path.Child("sources").Index(i), 0
-		if s.Secret != nil {
-			sources++
-			faults = append(faults, required(at.Child("secret", "name"), s.Secret.Name)...)
-			faults = append(faults, keyPaths(at.Child("secret", "items"), s.Secret.Items)...)
-		}
-		if s.ConfigMap != nil {
-			sources++
-			faults = append(faults, required(at.Child("configMap", "name"), s.ConfigMap.Name)...)
-			faults = append(faults, keyPaths(at.Child("configMap", "items"), s.ConfigMap.Items)...)
-		}
-		if s.DownwardAPI != nil {
-			sources++
-			faults = append(faults, downwardFiles(at.Child("downwardAPI"), s.DownwardAPI.Items)...)
-		}
-		if t := s.ServiceAccountToken; t != nil {
-			sources++
-			faults = append(faults, tokenProjection(at.Child("serviceAccountToken"), t)...)
-		}
-		if s.ClusterTrustBundle != nil || s.PodCertificate != nil {
-			sources++
-		}
-		if sources > 1 {
-			faults = append(faults, field.Forbidden(at, "may not specify more than 1 volume type per source"))
-		}
+func inlineCSI(path *field.Path, c *corev1.CSIVolumeSource) field.ErrorList {
+	faults := csiDriverName(path.Child("driver"), c.Driver)
+	if ref := c.NodePublishSecretRef; ref != nil && ref.Name == "" {
+		faults = append(faults, required(path.Child("nodePublishSecretRef", "name"), "")...)
+	} else if ref != nil {
+		faults = append(faults, dnsSubdomain(path.Child("name"), ref.Name)...) // the path that Kubernetes gives
 	}
 	return faults
 }
 
-func tokenProjection(path *field.Path, t *corev1.ServiceAccountTokenProjection) field.ErrorList {
-	faults := required(path.Child("path"), t.Path)
-	switch seconds := t.ExpirationSeconds; {
-	case seconds == nil:
-		faults = append(faults, field.Required(path.Child("expirationSeconds"), ""))
-	case *seconds < 600:
-		faults = append(faults, field.Invalid(path.Child("expirationSeconds"), *seconds, "may not specify a duration less than 10 minutes"))
-	case *seconds > 1<<32:
-		faults = append(faults, field.Invalid(path.Child("expirationSeconds"), *seconds, "may not specify a duration larger than 2^32 seconds"))
+// csiDriverName of the CSI specification: a domain name of at most 63 characters.
+func csiDriverName(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	var faults field.ErrorList
+	if len(name) > 63 {
+		faults = append(faults, field.TooLong(path, "", 63))
+	}
+	return append(faults, invalid(path, name, validation.IsDNS1123Subdomain(strings.ToLower(name)))...)
+}
+
+// ephemeralVolume gets a claim, which is called after the pod and the volume.
+func ephemeralVolume(path *field.Path, v *corev1.Volume, podName string) field.ErrorList {
+	at, t := path.Child("volumeClaimTemplate"), v.Ephemeral.VolumeClaimTemplate
+	if t == nil {
+		return field.ErrorList{field.Required(at, "")}
+	}
+	faults := apivalidation.ValidateAnnotations(t.Annotations, at.Child("metadata", "annotations"))
+	faults = append(faults, metavalidation.ValidateLabels(t.Labels, at.Child("metadata", "labels"))...)
+	faults = append(faults, onlyLabels(at.Child("metadata"), t.ObjectMeta)...)
+	faults = append(faults, validateClaimSpec(at.Child("spec"), &t.Spec)...)
+	if podName == "" || v.Name == "" {
+		return faults
+	}
+	claim := podName + "-" + v.Name
+	for _, m := range apivalidation.NameIsDNSSubdomain(claim, false) {
+		faults = append(faults, field.Invalid(path.Child("name"), v.Name, fmt.Sprintf("PVC name %q: %v", claim, m)))
+	}
+	return faults
+}
+
+// onlyLabels: of the metadata of a claim template, all but labels and annotations would be lost.
+func onlyLabels(path *field.Path, m metav1.ObjectMeta) field.ErrorList {
+	var faults field.ErrorList
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"name", m.Name != ""}, {"generateName", m.GenerateName != ""}, {"namespace", m.Namespace != ""}, {"selfLink", m.SelfLink != ""},
+		{"uID", m.UID != ""}, {"resourceVersion", m.ResourceVersion != ""}, {"generation", m.Generation != 0},
+		{"creationTimestamp", !m.CreationTimestamp.IsZero()}, {"deletionTimestamp", m.DeletionTimestamp != nil},
+		{"deletionGracePeriodSeconds", m.DeletionGracePeriodSeconds != nil}, {"ownerReferences", m.OwnerReferences != nil},
+		{"finalizers", m.Finalizers != nil}, {"managedFields", m.ManagedFields != nil},
+	} {
+		if f.set {
+			faults = append(faults, field.Forbidden(path.Child(f.name), "cannot be set"))
+		}
 	}
 	return faults
 }
