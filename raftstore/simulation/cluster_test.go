@@ -43,6 +43,7 @@ type tuning struct {
 	TailBytes        int
 	RaftLog          string
 	SegmentBytes     int64
+	Retention        time.Duration // of history; 0 is for ever
 }
 
 func drawTuning(d *dice) tuning {
@@ -109,8 +110,9 @@ func (c *cluster) config(p *process) raftstore.Config {
 	cfg := raftstore.Config{
 		Dir: p.dir, NodeID: p.name, Network: p.port, Bootstrap: true, Peers: peers,
 		SnapshotEntries: c.tuning.SnapshotEntries, SnapshotInterval: c.tuning.SnapshotInterval,
-		Store:  mvcc.Options{CommitInterval: c.tuning.CommitInterval, TailBytes: c.tuning.TailBytes},
-		OnDisk: p.onDisk, RaftLog: c.tuning.RaftLog, LogSegmentBytes: c.tuning.SegmentBytes,
+		Store:            mvcc.Options{CommitInterval: c.tuning.CommitInterval, TailBytes: c.tuning.TailBytes},
+		HistoryRetention: c.tuning.Retention,
+		OnDisk:           p.onDisk, RaftLog: c.tuning.RaftLog, LogSegmentBytes: c.tuning.SegmentBytes,
 		Clock: func() time.Time { p.gate.pass(); return c.clocks[p.name].now() },
 		Log:   slog.New(c.log.of(p)),
 	}

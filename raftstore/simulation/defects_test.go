@@ -267,6 +267,18 @@ func TestSimulationCatches(t *testing.T) {
 				c.rate = 0.05
 			}
 		}},
+		"history that ages too fast": {"was told only", func(s *simulation) {
+			s.cluster.tuning.Retention = keptHistory
+			for _, c := range s.cluster.clocks {
+				c.rate = 4
+			}
+		}},
+		"history that hardly ages": {"is not compacted", func(s *simulation) {
+			s.cluster.tuning.Retention = keptHistory
+			for _, c := range s.cluster.clocks {
+				c.rate = 0.05
+			}
+		}},
 		"disks that lie about what is durable": {"", func(s *simulation) { s.cluster.lying = true }},
 	} {
 		t.Run(name, func(t *testing.T) {

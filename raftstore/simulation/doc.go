@@ -51,6 +51,8 @@
 //   - Leases (leasecheck_test.go): none is gone, or said to be gone, before the TTL that was promised last has passed;
 //     with it go exactly its keys, in one revision; answers about its time are possible; by porcupine, it
 //     is there and then gone for ever; and soon after owners stop all are gone, however often the leader changes.
+//   - Age of history (retention_test.go), in one of three seeds: none is compacted that was not the newest for as long as
+//     it is to be kept, and after the last fault compaction by age goes on.
 //   - Members (simulation_test.go): all the same at every revision that all have; and all ready, with all
 //     watches up to date, soon after the last fault.
 //
@@ -85,6 +87,8 @@
 //	one member writes another value                            57 of 60
 //	an empty disk votes                                        2 of 108
 //	the answers of a quorum miscounted                         hangs
+//	history compacted at half its age                          11 of 40
+//	no compaction by age after one that failed                 1 of 40
 //
 // What it does not do: the files of bbolt and snapshots are as a process leaves them that is killed while nothing is
 // being written to them (package mvcc cuts their power in its own tests).

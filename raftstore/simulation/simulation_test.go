@@ -107,6 +107,7 @@ func lived(t *testing.T, seed uint64, change func(*simulation)) (*simulation, []
 	}
 	s.history = newHistory(s.lessons)
 	tuning := drawTuning(s.dice)
+	tuning.Retention = drawRetention(seed)
 	s.during = s.dice.between(20*time.Second, 40*time.Second)
 	s.cluster = newCluster(seed, dir, tuning, &listener{simulation: s}, s.lessons)
 	plan := drawFaults(s.dice, s.cluster.names, s.during)
@@ -152,7 +153,11 @@ func (s *simulation) run(plan []fault) {
 		s.watches = append(s.watches, w)
 		working.Go(func() { w.run(ctx) })
 	}
-	working.Go(func() { s.compact(ctx) })
+	if s.cluster.tuning.Retention > 0 {
+		working.Go(func() { s.watchCompaction(ctx) })
+	} else {
+		working.Go(func() { s.compact(ctx) })
+	}
 	for _, name := range s.cluster.names {
 		tellers.Go(func() { s.tell(telling, name) })
 	}
@@ -163,12 +168,15 @@ func (s *simulation) run(plan []fault) {
 	s.expire()
 	s.healing.Wait()
 	s.settle()
+	if s.cluster.tuning.Retention > 0 {
+		s.waitCompaction()
+	}
 	stopTelling()
 	tellers.Wait()
 	s.cluster.close()
 }
 
-// compact compacts now and then, up to what is known of history.
+// compact compacts by hand now and then, up to what is known of history.
 func (s *simulation) compact(ctx context.Context) {
 	d := newDice(s.seed, "compaction")
 	for ctx.Err() == nil {
