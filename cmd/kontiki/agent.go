@@ -84,8 +84,8 @@ func (o *agentOptions) complete() error {
 
 func runAgent(ctx context.Context, o *agentOptions) error {
 	log := o.log.logger(os.Stderr)
-	limitMemory()
 	h := &agentHost{process: newProcess(ctx), options: &o.options, log: log, control: &control.Server{}}
+	saveMemory(h.process)
 	if err := h.open(o); err != nil {
 		return joinStop(err, h.process)
 	}

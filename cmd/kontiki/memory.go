@@ -1,14 +1,13 @@
 package main
 
 import (
-	"os"
-	"runtime/debug"
+	"context"
+
+	"kontiki/internal/memory"
 )
 
-// limitMemory makes the garbage collector trade time for memory, as a node that should leave the
-// machine to its pods. GOGC and GOMEMLIMIT in the environment win.
-func limitMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
+// saveMemory makes a process small: a node should leave the machine to its pods.
+func saveMemory(p *process) {
+	memory.Limit()
+	p.start(part{"memory", func(ctx context.Context) error { memory.GiveBack(ctx); return ctx.Err() }})
 }

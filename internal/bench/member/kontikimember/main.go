@@ -2,15 +2,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"kontiki/internal/bench/member"
+	"kontiki/internal/memory"
 	"kontiki/raftstore"
 	"kontiki/raftstore/etcdapi"
 )
@@ -20,9 +21,8 @@ func main() { member.Main(run) }
 // run is a member with the default settings of `kontiki server`: see cmd/kontiki/memory.go and
 // cmd/kontiki/storeoptions.go.
 func run(s member.Spec, serve func(member.Front) error) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
+	memory.Limit()
+	go memory.GiveBack(context.Background()) // it ends with the process
 	file, err := os.Create(filepath.Join(s.Dir, "kontiki.log"))
 	if err != nil {
 		return err

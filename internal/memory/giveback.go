@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	lookEvery = time.Second
+	// quietBytes is what a process that has nothing to do may allocate between two looks.
+	quietBytes = 1 << 20
+	// worthBytes is the least for which a collection is made.
+	worthBytes = 4 << 20
+)
+
+// GiveBack collects garbage and returns free memory to the system when a burst of work is over, until ctx ends.
+//
+// By itself the collector starts when the heap has grown by some part. A process that falls quiet before that keeps
+// its garbage, and the free memory between what is in use, for up to two minutes and more.
+func GiveBack(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var b bursts
+	for {
+		select {
+		case <-tick.C:
+			if b.over(heap()) {
+				debug.FreeOSMemory()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// heap returns how much was allocated since the process began, and how much was in use after the last collection.
+func heap() (allocated, live uint64) {
+	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
+}
+
+// bursts finds the moments when it is worth to give memory back.
+type bursts struct {
+	looked uint64 // bytes allocated when it was last looked
+	given  uint64 // and when memory was last given back
+}
+
+// over says whether this is such a moment: nothing much was allocated since the last look, but a good deal since
+// memory was last given back. A good deal is what would have the collector start sooner or later anyway, so a
+// process with a little to do all the time is not made to collect much more often than it would.
+func (b *bursts) over(allocated, live uint64) bool {
+	quiet := allocated-b.looked <= quietBytes
+	b.looked = allocated
+	if !quiet || allocated-b.given < max(worthBytes, live*gcPercent/100) {
+		return false
+	}
+	b.given = allocated
+	return true
+}
