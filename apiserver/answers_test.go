@@ -11,6 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/client-go/kubernetes"
 
 	"kontiki/internal/pki"
@@ -104,6 +105,43 @@ func TestAutoscalerVersions(t *testing.T) {
 	require.Contains(t, string(now.body), `"stabilizationWindowSeconds":7`)
 	require.Contains(t, string(now.body), `"maxReplicas":4`)
 	require.Empty(t, now.object().GetAnnotations())
+}
+
+// CBOR is served to those who ask for it, read from those who send it, and accepted as an applied configuration.
+func TestCBOR(t *testing.T) {
+	_, c := start(t)
+	const cbor = "application/cbor"
+	encode := func(name, value string) string {
+		data, err := direct.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"k": value}})
+		require.NoError(t, err)
+		return string(data)
+	}
+	decode := func(a answer) (out map[string]any) {
+		require.Equal(t, cbor, a.header.Get("Content-Type"), string(a.body))
+		require.NoError(t, direct.Unmarshal(a.body, &out))
+		return out
+	}
+	require.Equal(t, "ConfigMap", decode(c.do("POST", maps, encode("c", "1"), "Content-Type", cbor, "Accept", cbor).ok())["kind"])
+	require.Equal(t, map[string]any{"k": "2"}, decode(c.do("PUT", maps+"/c", encode("c", "2"), "Content-Type", cbor, "Accept", cbor).ok())["data"])
+	applied := c.do("PATCH", maps+"/c?fieldManager=m&force=true", encode("c", "3"), "Content-Type", "application/apply-patch+cbor").ok().object()
+	require.Equal(t, map[string]any{"k": "3"}, applied.Object["data"])
+	list := decode(c.get(maps+"?fieldSelector=metadata.name%3Dc", "Accept", cbor).ok())
+	require.Equal(t, "ConfigMapList", list["kind"])
+	require.Len(t, list["items"], 1)
+	rows := decode(c.get(maps, "Accept", "application/cbor;as=Table;v=v1;g=meta.k8s.io").ok())
+	require.Equal(t, "Table", rows["kind"])
+	require.Equal(t, "Status", decode(c.get(maps+"/nope", "Accept", cbor))["kind"])
+	c.do("POST", maps, "\xd9\xd9\xf7\xa1", "Content-Type", cbor).fails(400, metav1.StatusReasonBadRequest, "")
+	c.do("PATCH", maps+"/c?fieldManager=m", "\xff", "Content-Type", "application/apply-patch+cbor").fails(400, metav1.StatusReasonBadRequest, "error decoding patch")
+	unknown, err := direct.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "d"}, "nope": 1})
+	require.NoError(t, err)
+	c.do("POST", maps+"?fieldValidation=Strict", string(unknown), "Content-Type", cbor).fails(400, metav1.StatusReasonBadRequest, "unknown field")
+
+	watched := c.get(maps+"?watch=1&timeoutSeconds=1&resourceVersion=0&fieldSelector=metadata.name%3Dc", "Accept", "application/cbor-seq").ok()
+	require.Equal(t, "application/cbor-seq", watched.header.Get("Content-Type"))
+	var event map[string]any
+	require.NoError(t, direct.Unmarshal(watched.body, &event))
+	require.Equal(t, "ADDED", event["type"])
 }
 
 // What Kubernetes advises against says so in every answer.

@@ -27,8 +27,11 @@ type encoder struct {
 // encoderFor writes objects of kind in form f. Tables are not made of bodies: see table.go.
 func encoderFor(f form, kind schema.GroupVersionKind) encoder {
 	e := encoder{form: f, kind: kind, memo: "json", shaped: func(obj runtime.Object) (runtime.Object, error) { return obj, nil }}
-	if f.format == formatProtobuf {
+	switch f.format {
+	case formatProtobuf:
 		e.memo = "protobuf"
+	case formatCBOR:
+		e.memo = "cbor"
 	}
 	if f.as == asPartial || f.as == asPartialList {
 		e.kind = schema.GroupVersionKind{Group: metav1.GroupName, Version: f.version, Kind: string(asPartial)}
@@ -46,8 +49,8 @@ func partialMetadata(obj runtime.Object) (runtime.Object, error) {
 	return meta.AsPartialObjectMetadata(accessor), nil
 }
 
-// body returns the encoding of obj without its envelope: a JSON object without kind and apiVersion,
-// or a protobuf message.
+// body returns the encoding of obj without its envelope: a JSON object or a CBOR map without kind and
+// apiVersion, or a protobuf message.
 func (e encoder) body(obj *watch.Object) ([]byte, error) {
 	return obj.Encoded(e.memo, e.encodeBody)
 }
@@ -57,8 +60,11 @@ func (e encoder) encodeBody(obj runtime.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.format == formatProtobuf {
+	switch e.format {
+	case formatProtobuf:
 		return marshalMessage(shaped)
+	case formatCBOR:
+		return marshalCBOR(shaped)
 	}
 	data, err := json.Marshal(shaped)
 	if err != nil {
@@ -87,10 +93,13 @@ func kindFields(kind schema.GroupVersionKind) []byte {
 	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, name, apiVersion)
 }
 
-// appendObject appends one whole object, in JSON or protobuf.
+// appendObject appends one whole object, in JSON, protobuf or (without the tag) CBOR.
 func (e encoder) appendObject(out, body []byte) []byte {
-	if e.format == formatProtobuf {
+	switch e.format {
+	case formatProtobuf:
 		return appendUnknown(out, e.kind, body)
+	case formatCBOR:
+		return appendCBORObject(out, e.kind, body)
 	}
 	out = append(out, kindFields(e.kind)...)
 	if len(body) > len("{}") {
@@ -127,10 +136,16 @@ func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, it
 		if err != nil {
 			return nil, err
 		}
+		if e.as == asPartialList && e.format != formatProtobuf { // its items name their kind, those of other lists do not
+			body = e.appendObject(nil, body)
+		}
 		bodies[i] = body
 	}
-	if e.format == formatProtobuf {
+	switch e.format {
+	case formatProtobuf:
 		return listMessage(kind, listMeta, bodies)
+	case formatCBOR:
+		return cborList(kind, listMeta, bodies)
 	}
 	metadata, err := json.Marshal(listMeta)
 	if err != nil {
@@ -141,9 +156,6 @@ func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, it
 	for i, body := range bodies {
 		if i > 0 {
 			pieces = append(pieces, comma)
-		}
-		if e.as == asPartialList { // its items name their kind, those of other lists do not
-			body = e.appendObject(nil, body)
 		}
 		pieces = append(pieces, body)
 	}
@@ -156,11 +168,13 @@ func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, it
 
 var comma = []byte(",")
 
-// finish turns compact JSON into what was asked for. Protobuf passes.
+// finish turns compact JSON into what was asked for, and says of CBOR that it is. Protobuf passes.
 func finish(f form, data []byte) ([]byte, error) {
 	switch {
 	case f.format == formatProtobuf:
 		return data, nil
+	case f.format == formatCBOR:
+		return append(selfDescribed[:len(selfDescribed):len(selfDescribed)], data...), nil
 	case f.format == formatYAML:
 		return yaml.JSONToYAML(data)
 	case f.pretty:

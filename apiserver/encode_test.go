@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -48,7 +49,7 @@ func cached(pod *corev1.Pod) *watch.Object { return watch.NewObject("/k", nil, 7
 // upstream encodes as kube-apiserver does: with apimachinery's serializers.
 func upstream(t *testing.T, f format, obj runtime.Object) []byte {
 	t.Helper()
-	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(scheme.Scheme).SupportedMediaTypes(), string(f))
+	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(scheme.Scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes(), string(f))
 	require.True(t, ok)
 	out, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion), obj)
 	require.NoError(t, err)
@@ -56,7 +57,7 @@ func upstream(t *testing.T, f format, obj runtime.Object) []byte {
 }
 
 func TestEncodingsAreUpstreams(t *testing.T) {
-	for _, format := range []format{formatJSON, formatProtobuf, formatYAML} {
+	for _, format := range []format{formatJSON, formatProtobuf, formatYAML, formatCBOR} {
 		e := encoderFor(form{format: format}, podKind)
 		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "more"}}
 		var items []*watch.Object
@@ -77,12 +78,16 @@ func TestEncodingsAreUpstreams(t *testing.T) {
 	}
 }
 
-// requireSameBytes compares JSON and protobuf byte for byte. YAML is made from JSON, where upstream
-// orders keys differently at the top.
+// requireSameBytes compares JSON and protobuf byte for byte. In YAML and CBOR the order of keys differs at the top.
 func requireSameBytes(t *testing.T, f format, want, got []byte) {
 	t.Helper()
 	if f == formatYAML {
 		require.YAMLEq(t, string(want), string(got))
+		return
+	}
+	if f == formatCBOR {
+		require.Equal(t, uncbor(t, want), uncbor(t, got))
+		require.Equal(t, selfDescribed, got[:3])
 		return
 	}
 	require.Equal(t, string(want), string(got), f)
@@ -107,7 +112,7 @@ func TestWatchFrames(t *testing.T) {
 		stream := &watchStream{form: form{format: format}, encoder: encoderFor(form{format: format}, podKind)}
 		object, err := stream.encode(&watch.Event{Type: watch.Modified, Object: cached(pod), Revision: 7})
 		require.NoError(t, err)
-		stream.append("MODIFIED", object)
+		require.NoError(t, stream.append("MODIFIED", object))
 
 		var event metav1.WatchEvent
 		if format == formatJSON {

@@ -19,12 +19,21 @@ const (
 	formatJSON     format = "application/json"
 	formatYAML     format = "application/yaml"
 	formatProtobuf format = "application/vnd.kubernetes.protobuf"
+	formatCBOR     format = "application/cbor"
 )
 
-var formats = []format{formatJSON, formatYAML, formatProtobuf}
+var formats = []format{formatJSON, formatYAML, formatProtobuf, formatCBOR}
 
 // streams says whether a watch can be sent in the format.
 func (f format) streams() bool { return f != formatYAML }
+
+// streamType is what a watch in the format is asked for as.
+func (f format) streamType() string {
+	if f == formatCBOR {
+		return "application/cbor-seq"
+	}
+	return string(f) + ";stream=watch"
+}
 
 // A shape is what is shown of an object.
 type shape string
@@ -52,7 +61,7 @@ func negotiate(r *http.Request, verb string, binary bool) (form, error) {
 	clauses := acceptClauses(r.Header.Get("Accept"))
 	for _, clause := range clauses {
 		for _, format := range formats {
-			if !clause.matches(format) || format == formatProtobuf && !binary {
+			if !clause.matches(format) && !(verb == "watch" && clause.isSequence(format)) || format == formatProtobuf && !binary {
 				continue
 			}
 			if f, ok := formOf(clause, format, verb); ok {
@@ -99,7 +108,7 @@ func streamTypes() []string {
 	var list []string
 	for _, format := range formats {
 		if format.streams() {
-			list = append(list, string(format)+";stream=watch")
+			list = append(list, format.streamType())
 		}
 	}
 	return list
@@ -173,6 +182,11 @@ func acceptClauses(header string) []acceptClause {
 	}
 	slices.SortStableFunc(list, func(a, b acceptClause) int { return cmp.Compare(b.quality, a.quality) })
 	return list
+}
+
+// isSequence says whether the clause is for a watch in CBOR, which has a media type of its own (RFC 8742).
+func (c acceptClause) isSequence(f format) bool {
+	return f == formatCBOR && c.kind == "application" && c.sub == "cbor-seq"
 }
 
 func (c acceptClause) matches(f format) bool {

@@ -30,7 +30,7 @@ const maxPatchGrowthBytes = defaultMaxBodyBytes
 // patchTypes are the media types of a patch of built-in kinds.
 var patchTypes = []string{
 	string(types.JSONPatchType), string(types.MergePatchType),
-	string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
+	string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType),
 }
 
 // servePatch is PATCH on an object, or on a subresource that is a part of it.
@@ -79,13 +79,17 @@ func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
 		return patch{}, errUnsupportedPatch()
 	}
 	p := patch{kind: types.PatchType(mediaType)}
+	cbor := p.kind == types.ApplyCBORPatchType
+	if cbor {
+		p.kind = types.ApplyYAMLPatchType
+	}
 	if p.options, err = patchOptions(r, p.kind); err != nil {
 		return p, err
 	}
-	if p.body, err = readBody(r); err != nil {
-		return p, err
+	if p.body, err = readBody(r); err == nil && cbor {
+		p.body, err = jsonOfCBOR(p.body)
 	}
-	return p, nil
+	return p, err
 }
 
 // patched applies a JSON, merge or strategic merge patch to live and decodes the result.

@@ -81,6 +81,9 @@ func listMessage(kind schema.GroupVersionKind, listMeta metav1.ListMeta, items [
 	return append(pieces, unknownTail), nil
 }
 
+// frameLengthBytes is the size of a frame's length.
+const frameLengthBytes = 4
+
 // appendWatchFrame appends the frame of one watch event around an object in its envelope.
 func appendWatchFrame(out []byte, eventType string, object []byte) []byte {
 	extension := fieldSize(len(object))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/registry"
@@ -122,7 +123,7 @@ func New(config Config) (*Server, error) {
 		kv:        config.KV,
 		table:     config.Table,
 		storage:   storage.Open(config.KV, config.Storage),
-		codecs:    serializer.NewCodecFactory(config.Table.Scheme()),
+		codecs:    serializer.NewCodecFactory(config.Table.Scheme(), serializer.WithSerializer(cbor.NewSerializerInfo)),
 		ownership: newOwnership(config.Table),
 		metrics:   newMetrics(),
 		nodes:     nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),

@@ -56,7 +56,7 @@ func (s *Server) projectedChange(r *http.Request, t *target) (change, error) {
 			return c, err
 		}
 		if p.kind == types.ApplyYAMLPatchType {
-			return c, errUnsupportedMediaType(patchTypes[:len(patchTypes)-1])
+			return c, errUnsupportedMediaType(patchTypes[:3])
 		}
 		c.options = p.options
 		edit = func(ctx context.Context, parent runtime.Object) (runtime.Object, error) {
@@ -83,7 +83,7 @@ func (s *Server) projectedChange(r *http.Request, t *target) (change, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.fitName(accessor(view)); err != nil {
+		if err := t.checkName(accessor(view)); err != nil {
 			return nil, err
 		}
 		next := live.DeepCopyObject()

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -40,12 +39,5 @@ func writeRows(w http.ResponseWriter, r *http.Request, t *target, f form, code i
 		return err
 	}
 	options.ListMeta = listMeta
-	data, err := json.Marshal(table.Convert(t.resource, objects, options))
-	if err != nil {
-		return err
-	}
-	if data, err = finish(f, data); err != nil {
-		return err
-	}
-	return writeBytes(w, r, f.contentType(), code, data)
+	return writeObject(w, r, f, code, table.Convert(t.resource, objects, options))
 }

@@ -2,11 +2,12 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,8 +22,6 @@ const minWatchTime = 30 * time.Minute
 
 // serveWatch is GET on a collection with watch=true: a stream of frames until the client goes, its
 // time is up, the server stops, or an ERROR frame ends it.
-//
-// Not yet: watch over WebSocket.
 func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, t *target) error {
 	f, err := negotiate(r, t.verb, t.binary())
 	if err != nil {
@@ -54,9 +53,15 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, t *target) e
 	if err != nil {
 		return err
 	}
+	if websocket.IsWebSocketUpgrade(r) {
+		if stream.socket, err = openSocket(w, r, f.format == formatJSON); err != nil {
+			return nil // it has been answered
+		}
+		defer stream.socket.close(stream.socket.hangUp(cancel))
+	}
 	defer stream.cutOff(ctx, s.config.AnswerTime)()
 	if err := stream.open(r); err != nil {
-		return err
+		return nil // the client is gone
 	}
 	leaveSeat(ctx)
 	for {
@@ -88,6 +93,7 @@ type watchStream struct {
 	encoder encoder
 	buffer  []byte
 	table   *table.Stream // set for asTable
+	socket  *watchSocket  // set if the client has asked for a WebSocket
 }
 
 func newWatchStream(w http.ResponseWriter, r *http.Request, t *target, f form) (*watchStream, error) {
@@ -105,9 +111,12 @@ func newWatchStream(w http.ResponseWriter, r *http.Request, t *target, f form) (
 
 // open sends the headers at once: a client counts its watch as established from then on.
 func (s *watchStream) open(r *http.Request) error {
-	contentType := s.contentType()
-	if s.format == formatProtobuf {
-		contentType += ";stream=watch"
+	if s.socket != nil {
+		return nil // it has answered
+	}
+	contentType := s.format.streamType()
+	if s.format == formatJSON {
+		contentType = s.contentType()
 	}
 	sendWarnings(r.Context(), s.out.Header())
 	s.out.Header().Set("Content-Type", contentType)
@@ -121,13 +130,21 @@ func (s *watchStream) cutOff(ctx context.Context, after time.Duration) (release 
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		_ = s.flush.SetWriteDeadline(time.Now().Add(after)) // without a connection (tests) nothing blocks
+		_ = s.setWriteDeadline(time.Now().Add(after)) // without a connection (tests) nothing blocks
 	})
 	return func() {
 		if !stop() {
 			<-done // it uses the response, which is gone after the handler
 		}
 	}
+}
+
+// setWriteDeadline is called from another goroutine while the stream is written.
+func (s *watchStream) setWriteDeadline(at time.Time) error {
+	if s.socket != nil {
+		return s.socket.conn.NetConn().SetWriteDeadline(at)
+	}
+	return s.flush.SetWriteDeadline(at)
 }
 
 // send writes events and flushes once for all of them.
@@ -137,12 +154,17 @@ func (s *watchStream) send(events []watch.Event) error {
 		if err != nil {
 			return err
 		}
-		s.append(string(events[i].Type), object)
+		if err := s.append(string(events[i].Type), object); err != nil {
+			return err
+		}
 		if len(s.buffer) > frameBufferLimit {
 			if err := s.write(); err != nil {
 				return err
 			}
 		}
+	}
+	if s.socket != nil {
+		return nil
 	}
 	if err := s.write(); err != nil {
 		return err
@@ -165,14 +187,26 @@ func (s *watchStream) write() error {
 	return nil
 }
 
-// append adds one frame to the buffer.
-func (s *watchStream) append(eventType string, object []byte) {
-	if s.format == formatProtobuf {
+// append adds one frame to the buffer. A WebSocket sends it at once, as a message: that has a length of its own.
+func (s *watchStream) append(eventType string, object []byte) error {
+	switch s.format {
+	case formatProtobuf:
 		s.buffer = appendWatchFrame(s.buffer, eventType, object)
-		return
+	case formatCBOR:
+		s.buffer = appendCBORFrame(s.buffer, eventType, object)
+	default:
+		s.buffer = append(append(append(s.buffer, `{"type":"`...), eventType...), `","object":`...)
+		s.buffer = append(append(s.buffer, object...), "}\n"...)
 	}
-	s.buffer = append(append(append(s.buffer, `{"type":"`...), eventType...), `","object":`...)
-	s.buffer = append(append(s.buffer, object...), "}\n"...)
+	if s.socket == nil {
+		return nil
+	}
+	message := s.buffer
+	if s.format == formatProtobuf {
+		message = message[frameLengthBytes:]
+	}
+	s.buffer = s.buffer[:0]
+	return s.socket.send(message)
 }
 
 // encode returns the object of an event, without pretty-printing: a JSON frame is one line.
@@ -192,7 +226,13 @@ func (s *watchStream) encode(event *watch.Event) ([]byte, error) {
 
 func (s *watchStream) encodeUnshared(obj runtime.Object) ([]byte, error) {
 	if s.table != nil {
-		return json.Marshal(s.table.Next(obj, time.Now()))
+		rows := s.table.Next(obj, time.Now())
+		e := encoderFor(form{format: s.format}, rows.GroupVersionKind())
+		body, err := e.encodeBody(rows)
+		if err != nil {
+			return nil, err
+		}
+		return e.appendObject(nil, body), nil
 	}
 	body, err := s.encoder.encodeBody(obj)
 	if err != nil {
@@ -211,8 +251,7 @@ func (s *watchStream) fail(err error) {
 	if err != nil {
 		return
 	}
-	s.append("ERROR", e.appendObject(nil, body))
-	if s.write() == nil {
+	if s.append("ERROR", e.appendObject(nil, body)) == nil && s.socket == nil && s.write() == nil {
 		_ = s.flush.Flush()
 	}
 }
