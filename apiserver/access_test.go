@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kontiki/internal/pki"
+	"kontiki/internal/testcluster"
 )
 
 // Without a certificate: health and version, and nothing else, not even what exists.
@@ -39,15 +40,30 @@ func TestAnonymous(t *testing.T) {
 // A certificate of the cluster's authority that means nobody in particular may do nothing.
 func TestUnknownUser(t *testing.T) {
 	cluster, _ := start(t)
-	config := cluster.REST(pki.Admin)
-	certificate, key := issue(t, cluster.Dir+"/pki/ca.crt", cluster.Dir+"/pki/ca.key", pkix.Name{CommonName: "jane", Organization: []string{"dev"}})
-	config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData = certificate, key
-	c := clientFor(t, config)
+	c := personOf(t, cluster, "jane", "dev")
 	c.get(maps).fails(403, metav1.StatusReasonForbidden, `configmaps is forbidden: User "jane" cannot list resource "configmaps" in API group "" in the namespace "default"`)
 	c.get("/api/v1/nodes/n").fails(403, metav1.StatusReasonForbidden, `nodes "n" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope`)
 	c.patch(deployments+"/d/scale", mergePatch, "{}").fails(403, metav1.StatusReasonForbidden, `cannot patch resource "deployments/scale" in API group "apps"`)
 	c.get(maps, "Impersonate-User", "admin").fails(403, metav1.StatusReasonForbidden, "impersonation is not available")
 	c.get("/metrics").fails(403, metav1.StatusReasonForbidden, `User "jane" cannot get path "/metrics"`)
+}
+
+// personOf is a client with a certificate of the cluster's authority.
+func personOf(t *testing.T, cluster *testcluster.Cluster, name string, groups ...string) *client {
+	t.Helper()
+	config := cluster.REST(pki.Admin)
+	config.CertData, config.KeyData = issue(t, cluster.Dir+"/pki/ca.crt", cluster.Dir+"/pki/ca.key", pkix.Name{CommonName: name, Organization: groups})
+	return clientFor(t, config)
+}
+
+// schedulerWithAllRights is another user than c's who may do everything.
+func schedulerWithAllRights(t *testing.T, cluster *testcluster.Cluster, c *client) *client {
+	t.Helper()
+	c.post(rbacPath+"clusterrolebindings", `{"metadata":{"name":"scheduler"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},
+		"subjects":[{"kind":"User","name":"system:kube-scheduler"}]}`).ok()
+	scheduler := clientFor(t, cluster.REST(pki.Scheduler))
+	require.Eventually(t, func() bool { return scheduler.get(maps).code == 200 }, 10*time.Second, time.Millisecond)
+	return scheduler
 }
 
 // A certificate of another authority does not get through the handshake.

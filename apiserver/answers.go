@@ -92,32 +92,12 @@ func (a answering) Authenticate(context.Context, string, []string) (*authenticat
 
 // Authorize asks the authorizer that also decides on requests.
 func (a answering) Authorize(_ context.Context, action authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
-	user, path := User{Name: action.User, Groups: action.Groups}, ""
-	if action.NonResourceAttributes != nil {
-		path = healthRoot(action.NonResourceAttributes.Path)
-	}
-	return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed(user, path)}
+	return a.s.review(&action)
 }
 
-// Rules says all the authorizer knows: who may do something may do everything.
-func (a answering) Rules(_ context.Context, info authenticationv1.UserInfo, _ string) authorizationv1.SubjectRulesReviewStatus {
-	status := authorizationv1.SubjectRulesReviewStatus{
-		ResourceRules:    []authorizationv1.ResourceRule{},
-		NonResourceRules: []authorizationv1.NonResourceRule{},
-	}
-	all := []string{"*"}
-	if allowed(User{Name: info.Username, Groups: info.Groups}, "") {
-		status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{Verbs: all, APIGroups: all, Resources: all})
-		status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: all, NonResourceURLs: all})
-		return status
-	}
-	for _, kind := range selfReviews {
-		status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{
-			Verbs: []string{"create"}, APIGroups: []string{kind.Group}, Resources: []string{kind.Resource},
-		})
-	}
-	status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: []string{"get"}, NonResourceURLs: publicPaths})
-	return status
+// Rules lists what the same authorizer allows.
+func (a answering) Rules(_ context.Context, info authenticationv1.UserInfo, namespace string) authorizationv1.SubjectRulesReviewStatus {
+	return a.s.rulesOf(User{Name: info.Username, Groups: info.Groups}, namespace)
 }
 
 // Command is a POST to a subresource. Whoever may send the command by its old name may send it.

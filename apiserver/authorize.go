@@ -5,64 +5,88 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kontiki/apiserver/rbac"
 )
 
-// publicPaths are open to anybody who reaches the port.
+// publicPaths are open to anybody who reaches the port, and all that is open to anybody without a name.
 var publicPaths = []string{"/livez", "/readyz", "/healthz", "/version"}
 
-// componentUsers are the identities of Kontiki's own components; they may do everything.
-var componentUsers = []string{
-	"system:apiserver",
-	"system:kube-controller-manager",
-	"system:kube-scheduler",
-	"kube-apiserver-kubelet-client",
-}
+// serverUsers are the API server itself, and may do everything, as masters may.
+var serverUsers = []string{"system:apiserver", "kube-apiserver-kubelet-client"}
 
-// allowed is the whole of authorization for now: masters, the components and nodes may do
-// everything, others nothing but look at the public paths.
+// mayAll says who is asked no further questions: roles could not take anything from them, so that nobody can lock
+// themselves out for good.
 //
-// Not yet: RBAC and the node authorizer (a node may today touch more than its own pods).
-func allowed(user User, path string) bool {
-	return slices.Contains(publicPaths, path) || user.in(groupMasters) || user.in(groupNodes) || slices.Contains(componentUsers, user.Name)
+// Not yet: the node authorizer (a node may today touch more than its own pods).
+func mayAll(user User) bool {
+	return user.in(groupMasters) || user.in(groupNodes) || slices.Contains(serverUsers, user.Name)
 }
 
-// selfReviews are the questions about oneself that every user may ask (system:basic-user of Kubernetes).
-var selfReviews = []schema.GroupResource{
-	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
+// authorize decides on one action of a user by the roles and bindings of the cluster; reason may be empty.
+func (s *Server) authorize(user User, action rbac.Request) (reason string, ok bool) {
+	if mayAll(user) {
+		return "", true
+	}
+	if looking := action.Verb == "get" || action.Verb == "head"; looking && slices.Contains(publicPaths, healthRoot(action.Path)) {
+		return "", true
+	}
+	if user.Name == userAnonymous {
+		return "", false
+	}
+	return s.policy.Load().Allow(user.rbac(), action)
 }
 
-func (t *target) asksAboutSelf() bool { return slices.Contains(selfReviews, t.groupResource()) }
+func (u User) rbac() rbac.User { return rbac.User{Name: u.Name, Groups: u.Groups} }
+
+// action is the target's request as the authorizer sees it.
+func (t *target) action() rbac.Request {
+	return rbac.Request{
+		Verb: t.verb, Group: t.resource.Group, Resource: t.resource.Resource, Subresource: t.subName(), Namespace: t.namespace, Name: t.name,
+	}
+}
 
 // authorizeTarget decides on a request for a resource.
-func authorizeTarget(ctx context.Context, t *target) error {
+func (s *Server) authorizeTarget(ctx context.Context, t *target) error {
 	user := factsOf(ctx).user
-	if allowed(user, "") || t.asksAboutSelf() && user.Name != userAnonymous {
+	reason, ok := s.authorize(user, t.action())
+	if ok {
 		return nil
 	}
+	return refuse(user, t.action(), reason)
+}
+
+// refuse says who may not do what. Whom the server does not know is told nothing but that.
+func refuse(user User, a rbac.Request, reason string) error {
 	if user.Name == userAnonymous {
 		return apierrors.NewUnauthorized("Unauthorized")
 	}
-	resource := t.resource.Resource
-	if t.sub != nil {
-		resource += "/" + t.sub.Name
+	if reason != "" {
+		reason = ": " + reason
 	}
-	scope := " at the cluster scope"
-	if t.namespace != "" {
-		scope = " in the namespace \"" + t.namespace + "\""
+	if a.Path != "" {
+		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("User \""+user.Name+"\" cannot "+a.Verb+" path \""+a.Path+"\""+reason))
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: t.resource.Group, Resource: resource}, t.name, errors.New(
-		"User \""+user.Name+"\" cannot "+t.verb+" resource \""+resource+"\" in API group \""+t.resource.Group+"\""+scope))
+	resource, scope := a.Resource, " at the cluster scope"
+	if a.Subresource != "" {
+		resource += "/" + a.Subresource
+	}
+	if a.Namespace != "" {
+		scope = " in the namespace \"" + a.Namespace + "\""
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: resource}, a.Name, errors.New(
+		"User \""+user.Name+"\" cannot "+a.Verb+" resource \""+resource+"\" in API group \""+a.Group+"\""+scope+reason))
 }
 
 // authorizePath decides on requests for paths that are no resource.
-func authorizePath(next http.Handler) http.Handler {
+func (s *Server) authorizePath(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		if err := pathAccess(factsOf(r.Context()).user, r); err != nil {
+		if err := s.pathAccess(r); err != nil {
 			return err
 		}
 		next.ServeHTTP(w, r)
@@ -70,26 +94,46 @@ func authorizePath(next http.Handler) http.Handler {
 	})
 }
 
-func pathAccess(user User, r *http.Request) error {
-	switch {
-	case allowed(user, healthRoot(r.URL.Path)):
+func (s *Server) pathAccess(r *http.Request) error {
+	user, action := factsOf(r.Context()).user, rbac.Request{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
+	reason, ok := s.authorize(user, action)
+	if ok {
 		return nil
-	case user.Name == userAnonymous:
-		return apierrors.NewUnauthorized("Unauthorized")
 	}
-	return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("User \""+user.Name+"\" cannot "+pathVerb(r.Method)+" path \""+r.URL.Path+"\""))
+	return refuse(user, action, reason)
 }
 
-func pathVerb(method string) string {
-	switch method {
-	case http.MethodPost:
-		return "post"
-	case http.MethodPut:
-		return "put"
-	case http.MethodPatch:
-		return "patch"
-	case http.MethodDelete:
-		return "delete"
+// review answers a SubjectAccessReview.
+func (s *Server) review(spec *authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+	var action rbac.Request
+	if a := spec.ResourceAttributes; a != nil {
+		action = rbac.Request{Verb: a.Verb, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}
+	} else if a := spec.NonResourceAttributes; a != nil {
+		action = rbac.Request{Verb: a.Verb, Path: a.Path}
 	}
-	return "get"
+	reason, ok := s.authorize(User{Name: spec.User, Groups: spec.Groups}, action)
+	return authorizationv1.SubjectAccessReviewStatus{Allowed: ok, Reason: reason}
+}
+
+// rulesOf lists what a user may do in a namespace.
+func (s *Server) rulesOf(user User, namespace string) authorizationv1.SubjectRulesReviewStatus {
+	rules := s.policy.Load().RulesFor(user.rbac(), namespace)
+	if mayAll(user) {
+		rules = rbac.Everything()
+	}
+	status := authorizationv1.SubjectRulesReviewStatus{
+		ResourceRules:    []authorizationv1.ResourceRule{},
+		NonResourceRules: []authorizationv1.NonResourceRule{},
+	}
+	for _, r := range rules {
+		if len(r.Resources) > 0 {
+			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{
+				Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames,
+			})
+		}
+		if len(r.NonResourceURLs) > 0 {
+			status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: r.Verbs, NonResourceURLs: r.NonResourceURLs})
+		}
+	}
+	return status
 }

@@ -60,6 +60,9 @@ func (s *Server) bootstrap(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.bootstrapPolicy(ctx); err != nil {
+		return err
+	}
 	if err := s.bootstrapFlows(ctx); err != nil {
 		return err
 	}

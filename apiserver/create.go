@@ -82,6 +82,9 @@ func (s *Server) create(ctx context.Context, t *target, obj runtime.Object, opti
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayGrant(ctx, t, obj, nil); err != nil {
+		return nil, err
+	}
 	if err := t.prepareCreate(ctx, obj); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@
 //	authenticate.go   who asks: client certificates
 //	route.go          gorilla/mux
 //	target.go         what the URL asks for; how long it may take, how large its body may be
-//	authorize.go      may they
+//	authorize.go      may they: apiserver/rbac, by the roles that policy.go follows; escalation.go: nobody grants what they lack
 //	inflight.go       how many at a time
 //	create.go get.go list.go watchstream.go update.go patch.go apply.go delete.go subresource.go
 //	write.go          what creating and updating have in common: metadata, strategy (validate.go: validation)

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kontiki/apiserver/flowcontrol"
-	"kontiki/apiserver/storage"
 )
 
 // The flow schemas and priority levels of the cluster are objects like others. Every server follows them
@@ -21,6 +20,8 @@ var (
 	flowSchemas    = flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")
 	priorityLevels = flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")
 )
+
+var flowObjects = []schema.GroupVersionResource{flowSchemas, priorityLevels}
 
 // bootstrapFlows writes the mandatory and the suggested objects. Mandatory ones are put right whenever they
 // differ, suggested ones as long as their annotation asks for it.
@@ -57,26 +58,11 @@ func keptUp(obj metav1.Object) bool {
 	return flowcontrol.Mandatory(obj.GetName()) || obj.GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey] == "true"
 }
 
-// followFlows configures flow control with the objects of the cluster, whenever they change, until ctx ends.
-func (s *Server) followFlows(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := s.configureFlows(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("flow control goes on with what it has", "err", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(flowsRetry):
-			}
-		}
-	}
-}
-
-const flowsRetry = time.Second
-
-// configureFlows reads the objects, takes them into use, and waits until one of them changes.
-func (s *Server) configureFlows(ctx context.Context) error {
+// configureFlows reads the objects and takes them into use.
+func (s *Server) configureFlows(ctx context.Context) (revision int64, err error) {
 	schemas, levels, revision, err := s.listFlows(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.inFlight.flows.Configure(schemas, levels)
 	if s.booted.Load() { // before, bootstrapFlows does it
@@ -84,15 +70,7 @@ func (s *Server) configureFlows(ctx context.Context) error {
 			s.log.Warn("status of a flow schema could not be written", "err", err)
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	changed := make(chan error, 2)
-	go func() { changed <- waitForChange(ctx, s.storeOf(s.table.Lookup(flowSchemas)), revision) }()
-	go func() { changed <- waitForChange(ctx, s.storeOf(s.table.Lookup(priorityLevels)), revision) }()
-	err = <-changed
-	cancel()
-	<-changed
-	return err
+	return revision, nil
 }
 
 // listFlows returns all objects, and a revision from which on a watch misses no change of them.
@@ -103,29 +81,6 @@ func (s *Server) listFlows(ctx context.Context) ([]*flowcontrolv1.FlowSchema, []
 	}
 	levels, _, err := listAll[*flowcontrolv1.PriorityLevelConfiguration](ctx, s.storeOf(s.table.Lookup(priorityLevels)))
 	return schemas, levels, revision, err
-}
-
-func listAll[T runtime.Object](ctx context.Context, store *storage.Store) (objects []T, revision int64, err error) {
-	list, err := store.List(ctx, storage.ListOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, item := range list.Items {
-		objects = append(objects, item.Object().(T))
-	}
-	return objects, list.Revision, nil
-}
-
-// waitForChange returns nil when an object of the store changes after revision.
-func waitForChange(ctx context.Context, store *storage.Store, revision int64) error {
-	none := false
-	watcher, err := store.Watch(ctx, storage.WatchOptions{ResourceVersion: revisionString(revision), SendInitialEvents: &none})
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
-	_, err = watcher.Next(ctx)
-	return err
 }
 
 // tellDangling says in the status of each schema whether its priority level exists.

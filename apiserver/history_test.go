@@ -30,7 +30,7 @@ func write(t *testing.T, cluster *testcluster.Cluster, c *client) {
 	c.patch(maps+"/a?fieldManager=patcher", mergePatch, `{"data":{"k":"w","new":"n"}}`).ok()
 	c.post(maps, configMap("other", "")).ok()
 	c.delete(maps+"/a", "").ok()
-	clientFor(t, cluster.REST(pki.Scheduler)).post(maps, configMap("a", "")).ok()
+	schedulerWithAllRights(t, cluster, c).post(maps, configMap("a", "")).ok()
 }
 
 func types(h apiserver.ObjectHistory) (out []string) {

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -79,7 +80,7 @@ func (s *Server) withSeat(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		user := factsOf(r.Context()).user
 		leave, err := s.inFlight.enter(w, r, flowcontrol.Request{User: user.Name, Groups: user.Groups,
-			Verb: pathVerb(r.Method), Path: healthRoot(r.URL.Path)})
+			Verb: strings.ToLower(r.Method), Path: healthRoot(r.URL.Path)})
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func TestFlowControlObjects(t *testing.T) {
 // A level without seats for the scheduler: what it asks is refused at once, with what a client needs to know.
 func TestLevelWithoutSeats(t *testing.T) {
 	cluster, c := start(t)
-	scheduler := clientFor(t, cluster.REST(pki.Scheduler))
+	scheduler := schedulerWithAllRights(t, cluster, c)
 	scheduler.get(maps).ok()
 	c.post(flows+"prioritylevelconfigurations", `{"metadata":{"name":"none"},"spec":{"type":"Limited",
 		"limited":{"nominalConcurrencyShares":0,"borrowingLimitPercent":0,"limitResponse":{"type":"Reject"}}}}`).ok()
@@ -59,6 +59,7 @@ func TestLevelWithoutSeats(t *testing.T) {
 // Clients that dribble their bodies in, more of them than there are seats: nobody else notices.
 func TestSlowBodiesHoldNoSeats(t *testing.T) {
 	cluster, c := start(t)
+	schedulerWithAllRights(t, cluster, c)
 	config := cluster.REST(pki.Scheduler)
 	certificate, err := tls.X509KeyPair(config.CertData, config.KeyData)
 	require.NoError(t, err)
@@ -81,7 +82,7 @@ func TestSlowBodiesHoldNoSeats(t *testing.T) {
 // Bodies in memory are bounded, for one user and for all.
 func TestBodiesInMemoryAreBounded(t *testing.T) {
 	cluster, c := start(t)
-	scheduler := clientFor(t, cluster.REST(pki.Scheduler))
+	scheduler := schedulerWithAllRights(t, cluster, c)
 	release := make(chan struct{})
 	answers := make(chan int, 40)
 	for i := range 40 { // of nearly 3 MiB each: more than 64 MiB

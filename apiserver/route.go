@@ -36,7 +36,7 @@ func (s *Server) routes() http.Handler {
 	}
 
 	others := router.NewRoute().Subrouter()
-	others.Use(authorizePath, s.withSeat)
+	others.Use(s.authorizePath, s.withSeat)
 	others.PathPrefix("/livez").Handler(s.healthHandler("livez"))
 	others.PathPrefix("/readyz").Handler(s.healthHandler("readyz"))
 	others.PathPrefix("/healthz").Handler(s.healthHandler("healthz"))
@@ -57,7 +57,7 @@ func (s *Server) routes() http.Handler {
 	for _, base := range []string{"/api/", "/apis/"} {
 		others.PathPrefix(base).Handler(unknown)
 	}
-	router.NotFoundHandler = authorizePath(http.NotFoundHandler()) // outside the API, as plain text
+	router.NotFoundHandler = s.authorizePath(http.NotFoundHandler()) // outside the API, as plain text
 	return router
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 
 	"kontiki/apiserver/nodeproxy"
+	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
 	"kontiki/raftstore"
@@ -104,6 +105,7 @@ type Server struct {
 	inFlight  *inFlight
 	bodies    *bodies
 	nodes     *nodeproxy.Proxy // streams to node agents and pods
+	policy    atomic.Pointer[rbac.Policy]
 	handler   http.Handler
 
 	stopping context.Context // done when a stop begins: watches end
@@ -128,6 +130,7 @@ func New(config Config) (*Server, error) {
 		metrics:   newMetrics(),
 		nodes:     nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),
 	}
+	s.policy.Store(rbac.Compile(rbac.Objects{})) // nobody but masters may do anything until the roles are read
 	s.inFlight, s.bodies = newInFlight(s.metrics), newBodies(s.metrics)
 	s.metrics.registry.MustRegister(config.Collectors...)
 	s.stopping, s.stop = context.WithCancel(context.Background())
@@ -195,7 +198,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	bootstrap, cancel := context.WithCancel(raftstore.WithOrigin(ctx, ownOrigin))
 	var background sync.WaitGroup
 	background.Go(func() { s.keepBootstrapObjects(bootstrap) })
-	background.Go(func() { s.followFlows(bootstrap) })
+	background.Go(func() { s.follow(bootstrap, "flow control", flowObjects, s.configureFlows) })
+	background.Go(func() { s.follow(bootstrap, "authorization", policyObjects, s.loadPolicy) })
 	defer func() {
 		cancel()
 		background.Wait()

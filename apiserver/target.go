@@ -39,11 +39,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	t, err := s.resolve(r)
 	if err != nil {
 		// Who may see nothing is not told what there is not.
-		return cmp.Or(pathAccess(facts.user, r), err)
+		return cmp.Or(s.pathAccess(r), err)
 	}
 	facts.verb, facts.group, facts.resource = t.verb, t.resource.Group, t.resource.Resource
 	facts.longRunning = t.longRunning()
-	if err := authorizeTarget(r.Context(), t); err != nil {
+	if err := s.authorizeTarget(r.Context(), t); err != nil {
 		return err
 	}
 	warnDeprecated(r.Context(), t.resource)

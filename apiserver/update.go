@@ -104,6 +104,9 @@ func (s *Server) createByChange(ctx context.Context, t *target, c change) (runti
 	if err := s.checkNamespace(ctx, t, t.name); err != nil {
 		return nil, err
 	}
+	if err := s.mayGrant(ctx, t, obj, nil); err != nil {
+		return nil, err
+	}
 	return obj, t.prepareCreate(ctx, obj)
 }
 
@@ -121,6 +124,9 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 	}
 	if !sameRevision(m, old) {
 		return nil, t.conflict(optimisticLockMessage)
+	}
+	if err := s.mayGrant(ctx, t, obj, old); err != nil {
+		return nil, err
 	}
 	if err := t.prepareUpdate(ctx, obj, old); err != nil {
 		return nil, err

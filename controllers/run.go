@@ -57,7 +57,7 @@ func (m *manager) addAll() error {
 		addDeployment, addReplicaSet,
 		addEndpointSlice, addEndpoints, addEndpointMirror,
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
-		addNodeLifecycle, addTaintEviction, addPodGC,
+		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
 	} {
 		if err := add(m); err != nil {
 			return err

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// rbacRows store roles and bindings. Not yet: an authorizer that reads them, the check that nobody
-// grants more than they have, and the roles that Kubernetes starts with (issue 5).
+// rbacRows store roles and bindings. What they allow is apiserver/rbac's matter.
 func rbacRows() []*Resource {
 	rows := []*Resource{clusterRoleBindings(), clusterRoles(), roleBindings(), roles()}
 	for _, r := range rows {
