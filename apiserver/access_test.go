@@ -44,7 +44,6 @@ func TestUnknownUser(t *testing.T) {
 	c.get(maps).fails(403, metav1.StatusReasonForbidden, `configmaps is forbidden: User "jane" cannot list resource "configmaps" in API group "" in the namespace "default"`)
 	c.get("/api/v1/nodes/n").fails(403, metav1.StatusReasonForbidden, `nodes "n" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope`)
 	c.patch(deployments+"/d/scale", mergePatch, "{}").fails(403, metav1.StatusReasonForbidden, `cannot patch resource "deployments/scale" in API group "apps"`)
-	c.get(maps, "Impersonate-User", "admin").fails(403, metav1.StatusReasonForbidden, "impersonation is not available")
 	c.get("/metrics").fails(403, metav1.StatusReasonForbidden, `User "jane" cannot get path "/metrics"`)
 }
 

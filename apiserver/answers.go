@@ -85,9 +85,14 @@ type answering struct{ s *Server }
 
 var _ registry.Server = answering{}
 
-// Authenticate knows no tokens yet (issue 5): every one is nobody's, as it is to withAuthentication.
-func (a answering) Authenticate(context.Context, string, []string) (*authenticationv1.UserInfo, []string) {
-	return nil, nil
+// Authenticate judges tokens as withAuthentication does.
+func (a answering) Authenticate(ctx context.Context, token string, audiences []string) (*authenticationv1.UserInfo, []string, error) {
+	user, good, err := a.s.tokenUser(ctx, token, audiences)
+	if err != nil {
+		return nil, nil, err
+	}
+	info := user.info()
+	return &info, good, nil
 }
 
 // Authorize asks the authorizer that also decides on requests.
@@ -97,7 +102,7 @@ func (a answering) Authorize(_ context.Context, action authorizationv1.SubjectAc
 
 // Rules lists what the same authorizer allows.
 func (a answering) Rules(_ context.Context, info authenticationv1.UserInfo, namespace string) authorizationv1.SubjectRulesReviewStatus {
-	return a.s.rulesOf(User{Name: info.Username, Groups: info.Groups}, namespace)
+	return a.s.rulesOf(userOf(info), namespace)
 }
 
 // Command is a POST to a subresource. Whoever may send the command by its old name may send it.

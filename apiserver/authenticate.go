@@ -6,21 +6,24 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kontiki/apiserver/tokens"
 )
 
 // User is who makes a request.
 type User struct {
 	Name   string
+	UID    string
 	Groups []string
-	// Credential tells which certificate (or, later, token) the user has shown; empty if none.
-	Credential string
+	// Extra says more about the user, or about the credential that was shown, by key.
+	Extra map[string][]string
 }
 
-// credentialID is the key of User.Credential among what API objects say of a user beside name and groups.
+// credentialID is the key of Extra that tells which certificate or token the user has shown.
 const credentialID = "authentication.kubernetes.io/credential-id"
 
 // The groups and names that the authorizer knows.
@@ -33,50 +36,92 @@ const (
 	groupUnauthenticated = "system:unauthenticated"
 )
 
+var anonymous = User{Name: userAnonymous, Groups: []string{groupUnauthenticated}}
+
 func (u User) in(group string) bool { return slices.Contains(u.Groups, group) }
 
 // info is the user as API objects name them.
 func (u User) info() authenticationv1.UserInfo {
-	info := authenticationv1.UserInfo{Username: u.Name, Groups: u.Groups}
-	if u.Credential != "" {
-		info.Extra = map[string]authenticationv1.ExtraValue{credentialID: {u.Credential}}
+	info := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
+	for key, values := range u.Extra {
+		if info.Extra == nil {
+			info.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		info.Extra[key] = values
 	}
 	return info
 }
 
-// withAuthentication finds out who asks. The TLS handshake has verified the client certificate
-// against the cluster CA and its validity period (tls.VerifyClientCertIfGiven); its common name is
-// the user and its organizations are the groups, as in Kubernetes. Without one the user is
-// anonymous, whom the authorizer lets see health and version and nothing else.
+// userOf is the reverse of info.
+func userOf(info authenticationv1.UserInfo) User {
+	user := User{Name: info.Username, UID: info.UID, Groups: info.Groups}
+	for key, values := range info.Extra {
+		if user.Extra == nil {
+			user.Extra = map[string][]string{}
+		}
+		user.Extra[key] = values
+	}
+	return user
+}
+
+// withAuthentication finds out who asks, by the client certificate or by the token of a service account. Without either
+// the user is anonymous, whom the authorizer lets see health and version and nothing else. A credential that is wrong is
+// an error, whatever could be seen without it. Then whoever may be somebody else can ask to be (impersonate.go).
 //
-// Not yet: service account tokens, bootstrap tokens, the front-proxy CA, impersonation. Whoever asks to
-// be somebody else is refused, since answering as themselves could show or do too much.
+// Not yet: bootstrap tokens, OpenID Connect issuers, the front proxy, webhooks.
 func (s *Server) withAuthentication(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		user, err := authenticate(r)
+		user, err := s.authenticate(r)
 		if err != nil {
 			return err
 		}
-		factsOf(r.Context()).user = user
-		if as := r.Header.Get("Impersonate-User"); as != "" {
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, as, errors.New("impersonation is not available"))
+		facts := factsOf(r.Context())
+		facts.user = user
+		if facts.user, err = s.impersonate(r, user); err != nil {
+			return err
 		}
 		next.ServeHTTP(w, r)
 		return nil
 	})
 }
 
-func authenticate(r *http.Request) (User, error) {
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		certificate := r.TLS.VerifiedChains[0][0]
-		if subject := certificate.Subject; subject.CommonName != "" {
-			sum := sha256.Sum256(certificate.Raw)
-			return User{Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), groupAuthenticated),
-				Credential: "X509SHA256=" + hex.EncodeToString(sum[:])}, nil
-		}
+func (s *Server) authenticate(r *http.Request) (User, error) {
+	if user, ok := certificateUser(r); ok {
+		return user, nil
 	}
-	if r.Header.Get("Authorization") != "" {
-		return User{}, apierrors.NewUnauthorized("Unauthorized") // no kind of token is known yet
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return anonymous, nil
 	}
-	return User{Name: userAnonymous, Groups: []string{groupUnauthenticated}}, nil
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return User{}, apierrors.NewUnauthorized("Unauthorized")
+	}
+	user, _, err := s.tokenUser(r.Context(), strings.TrimSpace(token), nil)
+	if errors.Is(err, tokens.ErrInvalid) {
+		s.log.Debug("a token was refused", "err", err)
+		return User{}, apierrors.NewUnauthorized("Unauthorized")
+	}
+	// It has done its work: nothing behind can pass it on or write it down.
+	r.Header.Del("Authorization")
+	return user, err
+}
+
+// certificateUser: the TLS handshake has verified the client certificate against the cluster CA and its validity period
+// (tls.VerifyClientCertIfGiven); its common name is the user and its organizations are the groups, as in Kubernetes.
+func certificateUser(r *http.Request) (User, bool) {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return User{}, false
+	}
+	certificate := r.TLS.VerifiedChains[0][0]
+	subject := certificate.Subject
+	if subject.CommonName == "" {
+		return User{}, false
+	}
+	sum := sha256.Sum256(certificate.Raw)
+	return User{
+		Name:   subject.CommonName,
+		Groups: append(slices.Clone(subject.Organization), groupAuthenticated),
+		Extra:  map[string][]string{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}},
+	}, true
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // publicPaths are open to anybody who reaches the port, and all that is open to anybody without a name.
-var publicPaths = []string{"/livez", "/readyz", "/healthz", "/version"}
+var publicPaths = []string{"/livez", "/readyz", "/healthz", "/version", discoveryPath, keysPath}
 
 // serverUsers are the API server itself, and may do everything, as masters may.
 var serverUsers = []string{"system:apiserver", "kube-apiserver-kubelet-client"}

@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"context"
+	"crypto"
 	"net"
 	"net/netip"
 	"testing"
@@ -53,6 +54,7 @@ func serve(t *testing.T, dir string, keys *pki.PKI, config apiserver.Config) (cl
 	store, err := raftstore.Open(raftstore.Config{Dir: dir + "/store", NodeID: "n", Bootstrap: true})
 	require.NoError(t, err)
 	config.KV, config.Table, config.TLS = store, registry.Builtin(registry.Options{}), keys.APIServing()
+	config.TokenKeys = []crypto.Signer{keys.ServiceAccountKey()}
 	server, err := apiserver.New(config)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -20,8 +20,7 @@ func (s *Server) mayGrant(ctx context.Context, t *target, obj, old runtime.Objec
 	if t.resource.Group != rbacv1.GroupName {
 		return nil
 	}
-	asker := registry.AskerOf(ctx)
-	user := User{Name: asker.Username, Groups: asker.Groups}
+	user := userOf(registry.AskerOf(ctx))
 	if user.Name == "" || mayAll(user) || old != nil && sameGrant(obj, old) { // without a name: a write of the server's own
 		return nil
 	}

@@ -41,6 +41,8 @@ func (s *Server) routes() http.Handler {
 	others.PathPrefix("/readyz").Handler(s.healthHandler("readyz"))
 	others.PathPrefix("/healthz").Handler(s.healthHandler("healthz"))
 	others.Handle("/version", discovery.VersionHandler())
+	others.Handle(discoveryPath, handlerFunc(s.serveDiscovery))
+	others.Handle(keysPath, handlerFunc(s.serveKeys))
 	others.Handle("/metrics", s.metrics.handler())
 	unknown := handlerFunc(func(http.ResponseWriter, *http.Request) error { return errNotFoundPath() })
 	found := discovery.Handler(s.table, unknown)

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
+	"kontiki/apiserver/tokens"
 	"kontiki/raftstore"
 )
 
@@ -33,6 +35,10 @@ type Config struct {
 	TLS *tls.Config
 	// NodeTLS has the client certificate that node agents know this server by.
 	NodeTLS *tls.Config
+	// TokenKeys verify the tokens of service accounts, the first one signs them: ECDSA P-256, the same on all servers.
+	TokenKeys []crypto.Signer
+	// TokenIssuer is the issuer that tokens name; empty means https://kubernetes.default.svc.cluster.local, as with kubeadm.
+	TokenIssuer string
 	// AdvertiseAddress and AdvertisePort are where pods reach this server: the endpoint of the
 	// Service default/kubernetes. No address, or one that pods cannot reach (loopback), means no endpoint.
 	AdvertiseAddress netip.Addr
@@ -67,6 +73,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.AdvertisePort == 0 {
 		c.AdvertisePort = 6443
+	}
+	if c.TokenIssuer == "" {
+		c.TokenIssuer = "https://kubernetes.default.svc.cluster.local"
 	}
 	if !c.ServiceCIDR.IsValid() {
 		c.ServiceCIDR = netip.MustParsePrefix("10.96.0.0/16")
@@ -105,6 +114,7 @@ type Server struct {
 	inFlight  *inFlight
 	bodies    *bodies
 	nodes     *nodeproxy.Proxy // streams to node agents and pods
+	tokens    *tokens.Issuer
 	policy    atomic.Pointer[rbac.Policy]
 	handler   http.Handler
 
@@ -119,8 +129,13 @@ func New(config Config) (*Server, error) {
 	if config.TLS == nil || len(config.TLS.Certificates) == 0 && config.TLS.GetCertificate == nil {
 		return nil, ErrNoCertificate
 	}
+	issuer, err := tokens.New(tokens.Config{URL: config.TokenIssuer, Keys: config.TokenKeys})
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		config:    config,
+		tokens:    issuer,
 		log:       config.Log,
 		kv:        config.KV,
 		table:     config.Table,

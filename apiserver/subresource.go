@@ -125,6 +125,38 @@ func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request, t *target)
 	})
 }
 
+// serveQuestion serves a subresource whose POST asks something about the parent: a token of a service account.
+func (s *Server) serveQuestion(w http.ResponseWriter, r *http.Request, t *target) error {
+	f, err := negotiate(r, "", true)
+	if err != nil {
+		return err
+	}
+	options, err := createOptions(r)
+	if err != nil {
+		return err
+	}
+	body, err := s.decodeBody(r, t, t.sub.Kind, t.sub.New, options.validation)
+	if err != nil {
+		return err
+	}
+	m := accessor(body)
+	if err := t.fitName(m); err != nil {
+		return err
+	}
+	if err := t.fitNamespace(m); err != nil {
+		return err
+	}
+	parent, err := s.find(r.Context(), t.resource.GroupVersionResource, t.namespace, t.name)
+	if err != nil {
+		return err
+	}
+	answer, err := t.sub.Answer(r.Context(), answering{s}, parent, body)
+	if err != nil {
+		return err
+	}
+	return writeObject(w, r, f, http.StatusCreated, withKind(answer, t.sub.Kind))
+}
+
 func (s *Server) command(ctx context.Context, t *target, body runtime.Object, options writeOptions) error {
 	_, err := t.store.Update(ctx, t.namespace, t.name, storage.UpdateOptions{DryRun: options.dryRun}, func(current *watch.Object) (runtime.Object, error) {
 		obj := current.Object().DeepCopyObject()

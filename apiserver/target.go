@@ -195,6 +195,8 @@ func (s *Server) handlerOf(t *target) verbHandler {
 			return s.serveProjection
 		case t.sub.Create != nil:
 			return s.serveCommand
+		case t.sub.Answer != nil:
+			return s.serveQuestion
 		}
 	}
 	switch t.verb {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kontiki/apiserver/tokens"
 )
 
 // Objects are all roles and bindings of a cluster, as they are stored. They are not changed.
@@ -76,15 +78,10 @@ func (p *Policy) bind(to map[subject][]grant, binding, namespace string, role rb
 			if s.Namespace == "" {
 				s.Namespace = namespace
 			}
-			who.name = ServiceAccountUser(s.Namespace, s.Name)
+			who.name = tokens.Subject(s.Namespace, s.Name)
 		}
 		to[who] = append(to[who], grant{binding: binding, role: role, rules: rules, missing: !ok})
 	}
-}
-
-// ServiceAccountUser is the name of the user that a service account is.
-func ServiceAccountUser(namespace, name string) string {
-	return "system:serviceaccount:" + namespace + ":" + name
 }
 
 // RulesOf returns the rules of the role that a binding in namespace refers to, and whether the role exists.
@@ -156,10 +153,8 @@ func (s subject) String() string {
 	if s.group {
 		return fmt.Sprintf("Group %q", s.name)
 	}
-	if rest, ok := strings.CutPrefix(s.name, "system:serviceaccount:"); ok {
-		if namespace, name, ok := strings.Cut(rest, ":"); ok {
-			return fmt.Sprintf("ServiceAccount %q", name+"/"+namespace)
-		}
+	if namespace, name, ok := tokens.Account(s.name); ok {
+		return fmt.Sprintf("ServiceAccount %q", name+"/"+namespace)
 	}
 	return fmt.Sprintf("User %q", s.name)
 }

@@ -44,8 +44,10 @@ func tokenReviews() *Resource {
 	})
 	return questions(r, false, question(func(ctx context.Context, server Server, review *authenticationv1.TokenReview) {
 		review.Status = authenticationv1.TokenReviewStatus{}
-		user, audiences := server.Authenticate(ctx, review.Spec.Token, review.Spec.Audiences)
-		if user != nil {
+		user, audiences, err := server.Authenticate(ctx, review.Spec.Token, review.Spec.Audiences)
+		if err != nil {
+			review.Status.Error = err.Error()
+		} else {
 			review.Status.Authenticated, review.Status.User, review.Status.Audiences = true, *user, audiences
 		}
 	}))

@@ -71,14 +71,6 @@ func defaultSecret(s *corev1.Secret) {
 }
 
 // serviceAccounts. Not yet: the token subresource (it needs a signing key).
-func serviceAccounts() *Resource {
-	r := newRow[corev1.ServiceAccount, corev1.ServiceAccountList](corev1.SchemeGroupVersion, "serviceaccounts", "ServiceAccount")
-	r.ShortNames = []string{"sa"}
-	r.Strategy = Strategy{NoGeneration: true, ReturnDeleted: true}
-	r.Columns, r.Row = serviceAccountColumns, cells(serviceAccountRow)
-	return r
-}
-
 // coreEvents is the row that events are stored under, also those of events.k8s.io.
 func coreEvents() *Resource {
 	r := newRow[corev1.Event, corev1.EventList](corev1.SchemeGroupVersion, "events", "Event")

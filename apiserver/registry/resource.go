@@ -152,6 +152,8 @@ type Subresource struct {
 	// DeleteOptions is set beside Create where the command is to delete (eviction): once Create has
 	// accepted, the object is deleted with these options (nil: the defaults) instead of being written.
 	DeleteOptions func(body runtime.Object) *metav1.DeleteOptions
+	// Answer: the body is a question about the parent, which the server answers; nothing is written (token).
+	Answer func(ctx context.Context, server Server, parent, body runtime.Object) (runtime.Object, error)
 	// Connect: a stream to the node that runs the object (log, exec, attach, portforward, proxy).
 	Connect bool
 }

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -128,6 +129,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		Table:            table,
 		TLS:              c.config.PKI.APIServing(),
 		NodeTLS:          c.config.PKI.AgentClient(),
+		TokenKeys:        []crypto.Signer{c.config.PKI.ServiceAccountKey()},
 		AdvertiseAddress: c.config.AdvertiseAddress,
 		AdvertisePort:    uint16(c.port()),
 		ServiceCIDR:      c.config.ServiceCIDR,
