@@ -23,7 +23,7 @@ func validatingPolicies() *Resource {
 		}),
 		Validate: validator(validateValidatingPolicy),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(p, old *admissionv1.ValidatingAdmissionPolicy) { p.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(p, old *admissionv1.ValidatingAdmissionPolicy) { p.Spec = old.Spec })))}
 	r.Columns = columns([]string{"Name", "Validations:integer", "ParamKind", "Age"})
 	r.Row = cells(func(p *admissionv1.ValidatingAdmissionPolicy, now time.Time) []any {
 		return []any{p.Name, int64(len(p.Spec.Validations)), paramKindCell(p.Spec.ParamKind), age(&p.ObjectMeta, now)}
@@ -46,7 +46,7 @@ func validateValidatingPolicy(p *admissionv1.ValidatingAdmissionPolicy) field.Er
 			faults = append(faults, field.Invalid(at.Child("message"), v.Message, "must not contain line breaks"))
 		}
 		if v.Reason != nil {
-			faults = append(faults, oneOf(at.Child("reason"), *v.Reason, metav1.StatusReasonForbidden, metav1.StatusReasonInvalid,
+			faults = append(faults, supported(at.Child("reason"), *v.Reason, metav1.StatusReasonForbidden, metav1.StatusReasonInvalid,
 				metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnauthorized)...)
 		}
 	}
@@ -109,7 +109,7 @@ func validateMutatingPolicy(p *admissionv1.MutatingAdmissionPolicy) field.ErrorL
 // validatePolicy is what the two kinds of policy have in common.
 func validatePolicy(failure *admissionv1.FailurePolicyType, param *admissionv1.ParamKind, match *admissionv1.MatchResources,
 	conditions []admissionv1.MatchCondition, variables []admissionv1.Variable) field.ErrorList {
-	faults := oneOf(specPath.Child("failurePolicy"), *failure, admissionv1.Fail, admissionv1.Ignore)
+	faults := supported(specPath.Child("failurePolicy"), *failure, admissionv1.Fail, admissionv1.Ignore)
 	if param != nil {
 		at := specPath.Child("paramKind")
 		faults = append(faults, required(at.Child("apiVersion"), param.APIVersion)...)
@@ -177,7 +177,7 @@ func defaultMatch(m *admissionv1.MatchResources) {
 }
 
 func matchResources(path *field.Path, m *admissionv1.MatchResources) field.ErrorList {
-	faults := oneOf(path.Child("matchPolicy"), *m.MatchPolicy, admissionv1.Equivalent, admissionv1.Exact)
+	faults := supported(path.Child("matchPolicy"), *m.MatchPolicy, admissionv1.Equivalent, admissionv1.Exact)
 	for child, s := range inOrder(map[string]*metav1.LabelSelector{"namespaceSelector": m.NamespaceSelector, "objectSelector": m.ObjectSelector}) {
 		if s == nil {
 			faults = append(faults, field.Required(path.Child(child), ""))
@@ -252,7 +252,7 @@ func validatePolicyBinding(policy string, ref *admissionv1.ParamRef, match *admi
 		if a := ref.ParameterNotFoundAction; a == nil {
 			faults = append(faults, field.Required(at.Child("parameterNotFoundAction"), ""))
 		} else {
-			faults = append(faults, oneOf(at.Child("parameterNotFoundAction"), *a, admissionv1.AllowAction, admissionv1.DenyAction)...)
+			faults = append(faults, supported(at.Child("parameterNotFoundAction"), *a, admissionv1.DenyAction, admissionv1.AllowAction)...)
 		}
 	}
 	if match != nil {
@@ -269,7 +269,7 @@ func validationActions(actions []admissionv1.ValidationAction) field.ErrorList {
 	var faults field.ErrorList
 	seen := names{}
 	for i, a := range actions {
-		faults = append(faults, oneOf(path.Index(i), a, admissionv1.Audit, admissionv1.Deny, admissionv1.Warn)...)
+		faults = append(faults, supported(path.Index(i), a, admissionv1.Audit, admissionv1.Deny, admissionv1.Warn)...)
 		faults = append(faults, seen.add(path.Index(i), string(a))...)
 	}
 	if slices.Contains(actions, admissionv1.Deny) && slices.Contains(actions, admissionv1.Warn) {

@@ -67,7 +67,7 @@ func mutatingWebhooks() *Resource {
 			for i := range c.Webhooks {
 				hooks[i] = mutatingHook(&c.Webhooks[i])
 				if p := c.Webhooks[i].ReinvocationPolicy; p != nil {
-					faults = append(faults, oneOf(field.NewPath("webhooks").Index(i).Child("reinvocationPolicy"), *p,
+					faults = append(faults, supported(field.NewPath("webhooks").Index(i).Child("reinvocationPolicy"), *p,
 						admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy)...)
 				}
 			}
@@ -139,12 +139,12 @@ func validateWebhook(path *field.Path, w webhook) field.ErrorList {
 	for i := range w.rules {
 		faults = append(faults, ruleWithOperations(path.Child("rules").Index(i), &w.rules[i])...)
 	}
-	faults = append(faults, oneOf(path.Child("failurePolicy"), **w.failure, admissionv1.Fail, admissionv1.Ignore)...)
-	faults = append(faults, oneOf(path.Child("matchPolicy"), **w.match, admissionv1.Equivalent, admissionv1.Exact)...)
+	faults = append(faults, supported(path.Child("failurePolicy"), **w.failure, admissionv1.Fail, admissionv1.Ignore)...)
+	faults = append(faults, supported(path.Child("matchPolicy"), **w.match, admissionv1.Equivalent, admissionv1.Exact)...)
 	if w.sideEffects == nil {
 		faults = append(faults, field.Required(path.Child("sideEffects"), fmt.Sprintf("must specify one of %s", strings.Join([]string{string(admissionv1.SideEffectClassNone), string(admissionv1.SideEffectClassNoneOnDryRun)}, ", "))))
 	} else {
-		faults = append(faults, oneOf(path.Child("sideEffects"), *w.sideEffects, admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun)...)
+		faults = append(faults, supported(path.Child("sideEffects"), *w.sideEffects, admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun)...)
 	}
 	if s := **w.timeoutSeconds; s < 1 || s > 30 {
 		faults = append(faults, field.Invalid(path.Child("timeoutSeconds"), s, "the timeout value must be between 1 and 30 seconds"))
@@ -186,7 +186,7 @@ func ruleWithOperations(path *field.Path, r *admissionv1.RuleWithOperations) fie
 		faults = append(faults, field.Invalid(path.Child("operations"), r.Operations, "if '*' is present, must not specify other operations"))
 	}
 	for i, o := range r.Operations {
-		faults = append(faults, oneOf(path.Child("operations").Index(i), o,
+		faults = append(faults, supported(path.Child("operations").Index(i), o,
 			admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update)...)
 	}
 	faults = append(faults, starOr(path.Child("apiGroups"), r.APIGroups, "groups")...)
@@ -197,7 +197,7 @@ func ruleWithOperations(path *field.Path, r *admissionv1.RuleWithOperations) fie
 		}
 	}
 	faults = append(faults, ruleResources(path.Child("resources"), r.Resources)...)
-	return append(faults, oneOf(path.Child("scope"), *r.Scope, admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope)...)
+	return append(faults, supported(path.Child("scope"), *r.Scope, admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope)...)
 }
 
 // starOr is a list with something in it, where "*" stands alone.

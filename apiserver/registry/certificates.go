@@ -108,7 +108,7 @@ func podCertificateRequests() *Resource {
 		Validate:             validator(validatePodCertificateRequest),
 		ValidateUpdate:       updateValidator(validatePodCertificateUpdate),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *certificatesv1.PodCertificateRequest) { c.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(c, old *certificatesv1.PodCertificateRequest) { c.Spec = old.Spec })))}
 	r.Fields = fieldSet(func(c *certificatesv1.PodCertificateRequest) fields.Set {
 		return fields.Set{"spec.signerName": c.Spec.SignerName, "spec.podName": c.Spec.PodName, "spec.nodeName": string(c.Spec.NodeName)}
 	})

@@ -103,7 +103,7 @@ func validateSigningRequest(c *certificatesv1.CertificateSigningRequest) field.E
 	}
 	seen := names{}
 	for i, u := range c.Spec.Usages {
-		faults = append(faults, oneOf(usages.Index(i), u, keyUsages...)...)
+		faults = append(faults, supported(usages.Index(i), u, keyUsages...)...)
 		faults = append(faults, seen.add(usages.Index(i), string(u))...)
 	}
 	faults = append(faults, signerName(specPath.Child("signerName"), c.Spec.SignerName)...)

@@ -51,22 +51,18 @@ func defaultLimitRange(l *corev1.LimitRange) {
 	}
 }
 
-// resourceQuotas. Not yet: validation of names and scopes, and admission, which counts.
+// resourceQuotas. What is refused is in resourcequota_validation.go. Not yet: admission, which counts.
 func resourceQuotas() *Resource {
 	r := newRow[corev1.ResourceQuota, corev1.ResourceQuotaList](corev1.SchemeGroupVersion, "resourcequotas", "ResourceQuota")
 	r.ShortNames = []string{"quota"}
-	r.Strategy = Strategy{NoGeneration: true, ReturnDeleted: true, Validate: validator(func(q *corev1.ResourceQuota) field.ErrorList {
-		var faults field.ErrorList
-		for name, quantity := range inOrder(q.Spec.Hard) {
-			path := specPath.Child("hard").Key(string(name))
-			faults = append(faults, qualifiedName(path, string(name))...)
-			if quantity.Sign() < 0 {
-				faults = append(faults, field.Invalid(path, quantity.String(), "must be greater than or equal to 0"))
-			}
-		}
-		return faults
-	})}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(q, old *corev1.ResourceQuota) { q.Spec = old.Spec }))}
+	r.Strategy = Strategy{
+		NoGeneration:   true,
+		ReturnDeleted:  true,
+		Default:        defaulter(func(q *corev1.ResourceQuota) { roundUp(q.Spec.Hard); roundUp(q.Status.Hard); roundUp(q.Status.Used) }),
+		Validate:       validator(validateResourceQuota),
+		ValidateUpdate: updateValidator(validateResourceQuotaUpdate),
+	}
+	r.Subresources = []Subresource{judged(statusOf(r, func(q, old *corev1.ResourceQuota) { q.Spec = old.Spec }), validateResourceQuotaStatus)}
 	r.Columns, r.Row = columns([]string{"Name", "Request", "Limit", "Age"}), cells(resourceQuotaRow)
 	return r
 }

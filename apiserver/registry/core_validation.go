@@ -3,13 +3,10 @@ package registry
 import (
 	"encoding/json"
 	"maps"
-	"net/netip"
 	"reflect"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -126,55 +123,6 @@ func validateSecretUpdate(s, old *corev1.Secret) field.ErrorList {
 	faults = append(faults, staysImmutable(s.Immutable)...)
 	if !reflect.DeepEqual(s.Data, old.Data) {
 		faults = append(faults, field.Forbidden(field.NewPath("data"), immutableSet))
-	}
-	return faults
-}
-
-func validateNode(n *corev1.Node) field.ErrorList {
-	faults := validateTaints(field.NewPath("metadata", "taints"), n.Spec.Taints) // the path that Kubernetes gives
-	for i, cidr := range n.Spec.PodCIDRs {
-		if _, err := netip.ParsePrefix(cidr); err != nil {
-			faults = append(faults, field.Invalid(specPath.Child("podCIDRs").Index(i), cidr, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"))
-		}
-	}
-	for list, amounts := range inOrder(map[string]corev1.ResourceList{"capacity": n.Status.Capacity, "allocatable": n.Status.Allocatable}) {
-		for name, quantity := range inOrder(amounts) {
-			if quantity.Sign() < 0 {
-				faults = append(faults, field.Invalid(field.NewPath("status", list, string(name)), quantity.String(), "must be greater than or equal to 0"))
-			}
-		}
-	}
-	return faults
-}
-
-func validateTaints(path *field.Path, taints []corev1.Taint) field.ErrorList {
-	var faults field.ErrorList
-	seen := map[corev1.Taint]bool{}
-	for i, t := range taints {
-		at := path.Index(i)
-		faults = append(faults, metavalidation.ValidateLabelName(t.Key, at.Child("key"))...)
-		if m := validation.IsValidLabelValue(t.Value); len(m) > 0 {
-			faults = append(faults, field.Invalid(at.Child("value"), t.Value, strings.Join(m, ";")))
-		}
-		faults = append(faults, taintEffect(at.Child("effect"), t.Effect)...)
-		key := corev1.Taint{Key: t.Key, Effect: t.Effect}
-		if seen[key] {
-			twice := field.Duplicate(at, t)
-			twice.Detail = "taints must be unique by key and effect pair"
-			faults = append(faults, twice)
-		}
-		seen[key] = true
-	}
-	return faults
-}
-
-func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
-	var faults field.ErrorList
-	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs) {
-		faults = append(faults, field.Forbidden(specPath.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
-	}
-	if was := old.Spec.ProviderID; was != "" && n.Spec.ProviderID != was {
-		faults = append(faults, field.Invalid(specPath.Child("providerID"), nil, "field cannot be modified once set"))
 	}
 	return faults
 }

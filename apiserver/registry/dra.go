@@ -36,7 +36,7 @@ func deviceTaintRules() *Resource {
 		PrepareForCreate: preparer(func(t *resourcev1.DeviceTaintRule) { since(&t.Spec.Taint) }),
 		PrepareForUpdate: updatePreparer(func(t, _ *resourcev1.DeviceTaintRule) { since(&t.Spec.Taint) }),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(t, old *resourcev1.DeviceTaintRule) { t.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(t, old *resourcev1.DeviceTaintRule) { t.Spec = old.Spec })))}
 	r.Columns = columns([]string{"Name", "Key", "Value", "Effect", "TimeAdded", "Age"})
 	r.Row = cells(func(t *resourcev1.DeviceTaintRule, now time.Time) []any {
 		added := unset
@@ -58,7 +58,7 @@ func resourceClaims() *Resource {
 			return immutable(specPath, c.Spec, old.Spec)
 		}),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *resourcev1.ResourceClaim) { c.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(c, old *resourcev1.ResourceClaim) { c.Spec = old.Spec })))}
 	r.Columns = columns([]string{"Name", "State", "Age"})
 	r.Row = cells(func(c *resourcev1.ResourceClaim, now time.Time) []any {
 		return []any{c.Name, claimState(c), age(&c.ObjectMeta, now)}

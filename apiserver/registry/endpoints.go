@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -21,6 +23,8 @@ func endpoints() *Resource {
 		AllowCreateOnUpdate: true,
 		Default:             defaulter(defaultEndpoints),
 		Validate:            validator(validateEndpoints),
+		ValidateUpdate:      updateValidator(validateEndpointsUpdate),
+		UpdateRulesOnly:     true,
 	}
 	r.Columns, r.Row = endpointsColumns, cells(endpointsRow)
 	return r
@@ -43,7 +47,7 @@ func validateEndpoints(e *corev1.Endpoints) field.ErrorList {
 		}
 		for child, list := range inOrder(map[string][]corev1.EndpointAddress{"addresses": s.Addresses, "notReadyAddresses": s.NotReadyAddresses}) {
 			for j, a := range list {
-				faults = append(faults, endpointIP(at.Child(child).Index(j).Child("ip"), a.IP)...)
+				faults = append(faults, endpointAddress(at.Child(child).Index(j), &a)...)
 			}
 		}
 		for j, p := range s.Ports {
@@ -53,7 +57,35 @@ func validateEndpoints(e *corev1.Endpoints) field.ErrorList {
 			}
 			faults = append(faults, portNumber(port.Child("port"), p.Port)...)
 			faults = append(faults, protocol(port.Child("protocol"), p.Protocol)...)
+			if p.AppProtocol != nil {
+				faults = append(faults, qualifiedName(port.Child("appProtocol"), *p.AppProtocol)...)
+			}
 		}
+	}
+	return faults
+}
+
+func endpointAddress(path *field.Path, a *corev1.EndpointAddress) field.ErrorList {
+	faults := validation.IsValidIP(path.Child("ip"), a.IP)
+	if len(faults) > 0 { // Kubernetes looks twice
+		faults = append(faults, field.Invalid(path.Child("ip"), a.IP, "must be a valid IP address"))
+	} else {
+		faults = endpointIP(path.Child("ip"), a.IP)
+	}
+	if a.Hostname != "" {
+		faults = append(faults, dnsLabel(path.Child("hostname"), a.Hostname)...)
+	}
+	if a.NodeName != nil {
+		faults = append(faults, dnsSubdomain(path.Child("nodeName"), *a.NodeName)...)
+	}
+	return faults
+}
+
+// validateEndpointsUpdate leaves subsets in peace that are as they were: older rules were laxer.
+func validateEndpointsUpdate(e, old *corev1.Endpoints) field.ErrorList {
+	faults := validateEndpoints(e)
+	if len(faults) > 0 && apiequality.Semantic.DeepEqual(e.Subsets, old.Subsets) {
+		return nil
 	}
 	return faults
 }

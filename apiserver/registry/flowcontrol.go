@@ -17,7 +17,7 @@ func flowSchemas() *Resource {
 		Default:  defaulter(func(f *flowcontrolv1.FlowSchema) { setDefault(&f.Spec.MatchingPrecedence, 1000) }),
 		Validate: validator(validateFlowSchema),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(f, old *flowcontrolv1.FlowSchema) { f.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(f, old *flowcontrolv1.FlowSchema) { f.Spec = old.Spec })))}
 	r.Columns = columns([]string{"Name", "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL"})
 	r.Row = cells(func(f *flowcontrolv1.FlowSchema, now time.Time) []any {
 		method, missing := none, "?"
@@ -39,7 +39,7 @@ func priorityLevels() *Resource {
 		flowcontrolv1.SchemeGroupVersion, "prioritylevelconfigurations", "PriorityLevelConfiguration")
 	r.Namespaced = false
 	r.Strategy = Strategy{Default: defaulter(defaultPriorityLevel), Validate: validator(validatePriorityLevel)}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(p, old *flowcontrolv1.PriorityLevelConfiguration) { p.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(p, old *flowcontrolv1.PriorityLevelConfiguration) { p.Spec = old.Spec })))}
 	r.Columns = columns([]string{"Name", "Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"})
 	r.Row = cells(func(p *flowcontrolv1.PriorityLevelConfiguration, now time.Time) []any {
 		var shares, queues, hand, length any = none, none, none, none

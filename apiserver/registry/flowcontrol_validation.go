@@ -24,8 +24,10 @@ func validateFlowSchema(f *flowcontrolv1.FlowSchema) field.ErrorList {
 		faults = append(faults, field.Invalid(precedence, s.MatchingPrecedence, "only the schema named 'exempt' may have matchingPrecedence 1"))
 	}
 	if m := s.DistinguisherMethod; m != nil {
-		faults = append(faults, oneOf(specPath.Child("distinguisherMethod", "type"), m.Type,
-			flowcontrolv1.FlowDistinguisherMethodByNamespaceType, flowcontrolv1.FlowDistinguisherMethodByUserType)...)
+		kinds := []flowcontrolv1.FlowDistinguisherMethodType{flowcontrolv1.FlowDistinguisherMethodByNamespaceType, flowcontrolv1.FlowDistinguisherMethodByUserType}
+		if !slices.Contains(kinds, m.Type) { // Kubernetes shows the method, not its type
+			faults = append(faults, field.NotSupported(specPath.Child("distinguisherMethod", "type"), shown(m), kinds))
+		}
 	}
 	level := specPath.Child("priorityLevelConfiguration", "name")
 	if name := s.PriorityLevelConfiguration.Name; name == "" {

@@ -71,7 +71,7 @@ func ingressPath(path *field.Path, p *networkingv1.HTTPIngressPath) field.ErrorL
 		return field.ErrorList{field.Required(path.Child("pathType"), "pathType must be specified")}
 	}
 	at := path.Child("path")
-	faults := oneOf(path.Child("pathType"), *p.PathType, networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)
+	faults := supported(path.Child("pathType"), *p.PathType, networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)
 	free := *p.PathType == networkingv1.PathTypeImplementationSpecific
 	if (!free || p.Path != "") && !strings.HasPrefix(p.Path, "/") {
 		faults = append(faults, field.Invalid(at, p.Path, "must be an absolute path"))

@@ -15,7 +15,7 @@ func validateLimitRange(l *corev1.LimitRange) field.ErrorList {
 	seen := names{}
 	for i := range l.Spec.Limits {
 		item, at := &l.Spec.Limits[i], specPath.Child("limits").Index(i)
-		faults = append(faults, qualifiedName(at.Child("type"), string(item.Type))...)
+		faults = append(faults, limitType(at.Child("type"), item.Type)...)
 		faults = append(faults, seen.add(at.Child("type"), string(item.Type))...)
 		faults = append(faults, limitNames(at, item)...)
 		for name := range inOrder(limitedNames(item)) {
@@ -23,6 +23,28 @@ func validateLimitRange(l *corev1.LimitRange) field.ErrorList {
 		}
 	}
 	return faults
+}
+
+func limitType(path *field.Path, t corev1.LimitType) field.ErrorList {
+	if faults := qualifiedName(path, string(t)); len(faults) > 0 {
+		return faults
+	}
+	switch t {
+	case corev1.LimitTypePod, corev1.LimitTypeContainer, corev1.LimitTypePersistentVolumeClaim:
+		return nil
+	}
+	if strings.Contains(string(t), "/") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, t, "must be a standard limit type or fully qualified")}
+}
+
+// limitedName: containers and pods are limited in what containers can ask for, others in any standard resource.
+func limitedName(path *field.Path, t corev1.LimitType, name corev1.ResourceName) field.ErrorList {
+	if t == corev1.LimitTypePod || t == corev1.LimitTypeContainer {
+		return containerResource(path, name)
+	}
+	return resourceName(path, name)
 }
 
 // limitLists are the amounts of an item by the names of their fields.
@@ -42,7 +64,7 @@ func limitNames(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 			continue
 		}
 		for name := range inOrder(list) {
-			faults = append(faults, qualifiedName(path.Child(child).Key(string(name)), string(name))...)
+			faults = append(faults, limitedName(path.Child(child).Key(string(name)), item.Type, name)...)
 		}
 	}
 	if item.Type == corev1.LimitTypePersistentVolumeClaim {
@@ -85,7 +107,11 @@ func limitOrder(path *field.Path, item *corev1.LimitRangeItem, name corev1.Resou
 		high, hasHigh := lists[c.high][name]
 		if hasLow && hasHigh && low.Cmp(high) > 0 {
 			detail := fmt.Sprintf(c.detail, quantityText(low), quantityText(high))
-			faults = append(faults, field.Invalid(path.Child(c.blamed).Key(string(name)), quantityText(low), detail))
+			value := low
+			if c.low == "default" || c.high == "defaultRequest" { // Kubernetes shows the other one here
+				value = high
+			}
+			faults = append(faults, field.Invalid(path.Child(c.blamed).Key(string(name)), quantityText(value), detail))
 		}
 	}
 	ratio, has := item.MaxLimitRequestRatio[name]
@@ -99,6 +125,12 @@ func limitOrder(path *field.Path, item *corev1.LimitRangeItem, name corev1.Resou
 		if limit := most.AsApproximateFloat64() / least.AsApproximateFloat64(); ratio.AsApproximateFloat64() > limit {
 			faults = append(faults, field.Invalid(at, quantityText(ratio), fmt.Sprintf("ratio %s is greater than max/min = %f", quantityText(ratio), limit)))
 		}
+	}
+	request, hasRequest := lists["defaultRequest"][name]
+	limit, hasLimit := lists["default"][name]
+	if hasRequest && hasLimit && !overcommittable(name) && limit.Cmp(request) != 0 {
+		faults = append(faults, field.Invalid(path.Child("defaultRequest").Key(string(name)), quantityText(request),
+			fmt.Sprintf("default value %s must equal to defaultRequest value %s in %s", quantityText(limit), quantityText(request), name)))
 	}
 	return faults
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -141,6 +142,10 @@ func TestClaimUpdates(t *testing.T) {
 	bound := old.DeepCopy()
 	bound.Spec.VolumeName = "v"
 	require.Empty(t, validateClaimUpdate(bound, old))
+	bigger := old.DeepCopy()
+	bigger.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("3Gi")
+	require.NotEmpty(t, validateClaimUpdate(bigger, old), "only a bound claim grows")
+	bound.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}}
 	for body, want := range map[string][]string{
 		`{"spec":{"volumeName":"v","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"3Gi"}}}}`: {},
 		`{"spec":{"volumeName":"v","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`: {
@@ -150,6 +155,7 @@ func TestClaimUpdates(t *testing.T) {
 	} {
 		next := &corev1.PersistentVolumeClaim{}
 		require.NoError(t, json.Unmarshal([]byte(body), next))
+		next.Status = bound.Status
 		require.Equal(t, want, faultsOf(validateClaimUpdate(next, bound)))
 	}
 }

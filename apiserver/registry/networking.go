@@ -120,7 +120,7 @@ func validateNetworkPolicy(p *networkingv1.NetworkPolicy) field.ErrorList {
 		faults = append(faults, field.Invalid(specPath.Child("policyTypes"), p.Spec.PolicyTypes, "may not specify more than two policyTypes"))
 	}
 	for i, t := range p.Spec.PolicyTypes {
-		faults = append(faults, oneOf(specPath.Child("policyTypes").Index(i), t, networkingv1.PolicyTypeEgress, networkingv1.PolicyTypeIngress)...)
+		faults = append(faults, supported(specPath.Child("policyTypes").Index(i), t, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)...)
 	}
 	for i, rule := range p.Spec.Ingress {
 		at := specPath.Child("ingress").Index(i)
@@ -139,23 +139,27 @@ func policyPorts(path *field.Path, ports []networkingv1.NetworkPolicyPort) field
 	var faults field.ErrorList
 	for i, p := range ports {
 		at := path.Index(i)
-		faults = append(faults, protocol(at.Child("protocol"), *p.Protocol)...)
+		faults = append(faults, supported(at.Child("protocol"), *p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)...)
 		if p.Port != nil {
 			faults = append(faults, portOrName(at.Child("port"), *p.Port)...)
 		}
-		switch {
-		case p.EndPort == nil:
-		case p.Port == nil:
-			faults = append(faults, field.Required(at.Child("port"), "must be specified when `endPort` is specified"))
-		case p.Port.Type != intstr.Int:
-			faults = append(faults, field.Invalid(at.Child("port"), p.Port.StrVal, "may not be a non-numeric value when `endPort` is specified"))
-		case *p.EndPort < p.Port.IntVal:
-			faults = append(faults, field.Invalid(at.Child("endPort"), *p.EndPort, "must be greater than or equal to `port`"))
-		default:
-			faults = append(faults, portNumber(at.Child("endPort"), *p.EndPort)...)
+		if p.EndPort != nil {
+			faults = append(faults, policyEndPort(at.Child("endPort"), p.Port, *p.EndPort)...)
 		}
 	}
 	return faults
+}
+
+func policyEndPort(path *field.Path, port *intstr.IntOrString, last int32) field.ErrorList {
+	switch {
+	case port == nil:
+		return field.ErrorList{field.Invalid(path, last, "may not be specified when `port` is not specified")}
+	case port.Type != intstr.Int:
+		return field.ErrorList{field.Invalid(path, last, "may not be specified when `port` is non-numeric")}
+	case last < port.IntVal:
+		return append(field.ErrorList{field.Invalid(path, last, "must be greater than or equal to `port`")}, portNumber(path, last)...)
+	}
+	return portNumber(path, last)
 }
 
 func policyPeers(path *field.Path, peers []networkingv1.NetworkPolicyPeer) field.ErrorList {
@@ -180,6 +184,9 @@ func policyPeers(path *field.Path, peers []networkingv1.NetworkPolicyPeer) field
 
 func ipBlock(path *field.Path, block *networkingv1.IPBlock) field.ErrorList {
 	const notCIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+	if block.CIDR == "" {
+		return required(path.Child("cidr"), block.CIDR)
+	}
 	whole, err := netip.ParsePrefix(block.CIDR)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path.Child("cidr"), block.CIDR, notCIDR)}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -78,7 +79,7 @@ func roleBindings() *Resource {
 			return validateBinding(b.RoleRef, b.Subjects, true)
 		}),
 		ValidateUpdate: updateValidator(func(b, old *rbacv1.RoleBinding) field.ErrorList {
-			return immutable(field.NewPath("roleRef"), b.RoleRef, old.RoleRef)
+			return roleStays(b.RoleRef, old.RoleRef)
 		}),
 	}
 	r.Columns = bindingColumns
@@ -97,7 +98,7 @@ func clusterRoleBindings() *Resource {
 			return validateBinding(b.RoleRef, b.Subjects, false)
 		}),
 		ValidateUpdate: updateValidator(func(b, old *rbacv1.ClusterRoleBinding) field.ErrorList {
-			return immutable(field.NewPath("roleRef"), b.RoleRef, old.RoleRef)
+			return roleStays(b.RoleRef, old.RoleRef)
 		}),
 	}
 	r.Columns = bindingColumns
@@ -118,24 +119,50 @@ func defaultBinding(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
 
 func validateBinding(ref rbacv1.RoleRef, subjects []rbacv1.Subject, namespaced bool) field.ErrorList {
 	at := field.NewPath("roleRef")
-	faults := oneOf(at.Child("apiGroup"), ref.APIGroup, rbacv1.GroupName)
+	faults := supported(at.Child("apiGroup"), ref.APIGroup, rbacv1.GroupName)
 	kinds := []string{"ClusterRole"}
 	if namespaced {
 		kinds = append(kinds, "Role")
 	}
-	faults = append(faults, oneOf(at.Child("kind"), ref.Kind, kinds...)...)
+	faults = append(faults, supported(at.Child("kind"), ref.Kind, kinds...)...)
 	if ref.Name == "" {
 		faults = append(faults, field.Required(at.Child("name"), ""))
+	} else {
+		faults = append(faults, invalid(at.Child("name"), ref.Name, pathSegment(ref.Name, false))...)
 	}
 	for i, s := range subjects {
-		subject := field.NewPath("subjects").Index(i)
-		faults = append(faults, required(subject.Child("name"), s.Name)...)
-		faults = append(faults, oneOf(subject.Child("kind"), s.Kind, rbacv1.GroupKind, rbacv1.ServiceAccountKind, rbacv1.UserKind)...)
-		if s.Kind == rbacv1.ServiceAccountKind && !namespaced && s.Namespace == "" {
-			faults = append(faults, field.Required(subject.Child("namespace"), ""))
-		}
+		faults = append(faults, roleSubject(field.NewPath("subjects").Index(i), s, namespaced)...)
 	}
 	return faults
+}
+
+// roleSubject is whom a role is given to. A service account without a namespace is of the binding's.
+func roleSubject(path *field.Path, s rbacv1.Subject, namespaced bool) field.ErrorList {
+	faults := required(path.Child("name"), s.Name)
+	switch s.Kind {
+	case rbacv1.ServiceAccountKind:
+		if s.Name != "" {
+			faults = append(faults, invalid(path.Child("name"), s.Name, apivalidation.ValidateServiceAccountName(s.Name, false))...)
+		}
+		if s.APIGroup != "" {
+			faults = append(faults, field.NotSupported(path.Child("apiGroup"), s.APIGroup, []string{""}))
+		}
+		if !namespaced {
+			faults = append(faults, required(path.Child("namespace"), s.Namespace)...)
+		}
+	case rbacv1.UserKind, rbacv1.GroupKind:
+		faults = append(faults, supported(path.Child("apiGroup"), s.APIGroup, rbacv1.GroupName)...)
+	default:
+		faults = append(faults, field.NotSupported(path.Child("kind"), s.Kind, []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}))
+	}
+	return faults
+}
+
+func roleStays(ref, old rbacv1.RoleRef) field.ErrorList {
+	if ref != old {
+		return field.ErrorList{field.Invalid(field.NewPath("roleRef"), shown(ref), "field is immutable")}
+	}
+	return nil
 }
 
 var bindingColumns = columns([]string{"Name", "Role", "Age"}, "Users", "Groups", "ServiceAccounts")

@@ -81,6 +81,16 @@ func statusOf[T runtime.Object](r *Resource, keep func(obj, old T)) Subresource 
 	}
 }
 
+// sealed is for a status whose writers may not touch the metadata.
+func sealed(s Subresource) Subresource {
+	keep := s.Update
+	s.Update = func(ctx context.Context, obj, old runtime.Object) {
+		keep(ctx, obj, old)
+		metav1.ResetObjectMetaForStatus(obj.(metav1.Object), old.(metav1.Object)) // every object of a row is one
+	}
+	return s
+}
+
 // judged gives s a validation of its own, which sees only the new object.
 func judged[T runtime.Object](s Subresource, check func(T) field.ErrorList) Subresource {
 	s.Validate = func(_ context.Context, obj, _ runtime.Object) field.ErrorList { return check(obj.(T)) }

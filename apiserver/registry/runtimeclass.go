@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -16,9 +19,7 @@ func nodeRows() []*Resource {
 		NoGeneration:         true,
 		AllowCreateOnUpdate:  true,
 		NeedsResourceVersion: true,
-		Validate: validator(func(c *nodev1.RuntimeClass) field.ErrorList {
-			return dnsLabel(field.NewPath("handler"), c.Handler)
-		}),
+		Validate:             validator(validateRuntimeClass),
 		ValidateUpdate: updateValidator(func(c, old *nodev1.RuntimeClass) field.ErrorList {
 			return immutable(field.NewPath("handler"), c.Handler, old.Handler)
 		}),
@@ -28,4 +29,23 @@ func nodeRows() []*Resource {
 		return []any{c.Name, c.Handler, age(&c.ObjectMeta, now)}
 	})
 	return []*Resource{r}
+}
+
+func validateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
+	faults := dnsLabel(field.NewPath("handler"), c.Handler)
+	if o := c.Overhead; o != nil {
+		faults = append(faults, resourceRules{name: containerResource}.validate(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.PodFixed})...)
+	}
+	s, path := c.Scheduling, field.NewPath("scheduling")
+	if s == nil {
+		return faults
+	}
+	faults = append(faults, metavalidation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector"))...)
+	faults = append(faults, validateTolerations(path.Child("tolerations"), s.Tolerations)...)
+	for i, t := range s.Tolerations {
+		if slices.ContainsFunc(s.Tolerations[:i], func(other corev1.Toleration) bool { return other.MatchToleration(&t) }) {
+			faults = append(faults, field.Duplicate(path.Child("tolerations").Index(i), shown(t)))
+		}
+	}
+	return faults
 }

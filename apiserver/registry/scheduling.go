@@ -28,6 +28,8 @@ func schedulingRows() []*Resource {
 			}
 			return append(faults, oneOf(field.NewPath("preemptionPolicy"), *c.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 		}),
+		PrepareForUpdate: updatePreparer(func(c, old *schedulingv1.PriorityClass) { c.Generation = old.Generation }),
+		UpdateRulesOnly:  true,
 		ValidateUpdate: updateValidator(func(c, old *schedulingv1.PriorityClass) field.ErrorList {
 			faults := immutable(field.NewPath("preemptionPolicy"), c.PreemptionPolicy, old.PreemptionPolicy)
 			if c.Value != old.Value {

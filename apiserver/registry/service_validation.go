@@ -74,7 +74,7 @@ func validateServicePorts(path *field.Path, spec *corev1.ServiceSpec) field.Erro
 			faults = append(faults, field.Forbidden(at.Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
 		}
 		if key := (portKey{p.Port, p.Protocol}); ports[key] {
-			faults = append(faults, field.Duplicate(at, corev1.ServicePort{Protocol: p.Protocol, Port: p.Port}))
+			faults = append(faults, field.Duplicate(at, shown(corev1.ServicePort{Protocol: p.Protocol, Port: p.Port})))
 		} else {
 			ports[key] = true
 		}

@@ -16,11 +16,12 @@ func serviceCIDRs() *Resource {
 	r := newRow[networkingv1.ServiceCIDR, networkingv1.ServiceCIDRList](networkingv1.SchemeGroupVersion, "servicecidrs", "ServiceCIDR")
 	r.Namespaced = false
 	r.Strategy = Strategy{
-		NoGeneration:   true,
-		Validate:       validator(validateServiceCIDR),
-		ValidateUpdate: updateValidator(validateServiceCIDRUpdate),
+		NoGeneration:    true,
+		Validate:        validator(validateServiceCIDR),
+		ValidateUpdate:  updateValidator(validateServiceCIDRUpdate),
+		UpdateRulesOnly: true,
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *networkingv1.ServiceCIDR) { c.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(c, old *networkingv1.ServiceCIDR) { c.Spec = old.Spec })))}
 	r.Columns = columns([]string{"Name", "CIDRs", "Age"})
 	r.Row = cells(func(c *networkingv1.ServiceCIDR, now time.Time) []any {
 		return []any{c.Name, strings.Join(c.Spec.CIDRs, ","), age(&c.ObjectMeta, now)}
@@ -54,7 +55,8 @@ func validateServiceCIDR(c *networkingv1.ServiceCIDR) field.ErrorList {
 func validateServiceCIDRUpdate(c, old *networkingv1.ServiceCIDR) field.ErrorList {
 	const fixed = "field is immutable"
 	path, now, was := specPath.Child("cidrs"), c.Spec.CIDRs, old.Spec.CIDRs
-	if len(now) != len(was) && (len(was) != 1 || len(now) != 2) {
+	grows := len(was) == 1 && len(now) == 2
+	if len(now) != len(was) && !grows {
 		return field.ErrorList{field.Invalid(path, now, fixed)}
 	}
 	var faults field.ErrorList
@@ -62,6 +64,9 @@ func validateServiceCIDRUpdate(c, old *networkingv1.ServiceCIDR) field.ErrorList
 		if now[i] != was[i] {
 			faults = append(faults, field.Invalid(path.Index(i), now[i], fixed))
 		}
+	}
+	if grows {
+		faults = append(faults, validateServiceCIDR(c)...)
 	}
 	return faults
 }
@@ -110,10 +115,11 @@ func validateParent(path *field.Path, ref *networkingv1.ParentReference) field.E
 	if ref.Group != "" {
 		faults = append(faults, dnsSubdomain(path.Child("group"), ref.Group)...)
 	}
-	for child, name := range inOrder(map[string]string{"resource": ref.Resource, "name": ref.Name}) {
-		faults = append(faults, required(path.Child(child), name)...)
+	for _, part := range [][2]string{{"resource", ref.Resource}, {"name", ref.Name}} {
+		at, name := path.Child(part[0]), part[1]
+		faults = append(faults, required(at, name)...)
 		if name != "" {
-			faults = append(faults, invalid(path.Child(child), name, pathSegment(name, false))...)
+			faults = append(faults, invalid(at, name, pathSegment(name, false))...)
 		}
 	}
 	if ref.Namespace != "" {

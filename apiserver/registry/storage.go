@@ -7,11 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// storageRows are what the scheduler and volume drivers watch. Not yet: validation beyond required
-// and immutable fields, volumeattributesclasses, and anything that acts on them.
+// storageRows are what the scheduler and volume drivers watch; what is refused is in storage_validation.go. Not yet:
+// anything that acts on them.
 func storageRows() []*Resource {
 	rows := []*Resource{csiDrivers(), csiNodes(), csiStorageCapacities(), storageClasses(), volumeAttachments(), volumeAttributesClasses()}
 	for _, r := range rows {
@@ -31,12 +33,7 @@ func storageClasses() *Resource {
 			setPointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 			setPointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 		}),
-		Validate: validator(func(c *storagev1.StorageClass) field.ErrorList {
-			faults := driverName(field.NewPath("provisioner"), c.Provisioner)
-			faults = append(faults, classParameters(field.NewPath("parameters"), c.Parameters, true)...)
-			faults = append(faults, oneOf(field.NewPath("reclaimPolicy"), *c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)...)
-			return append(faults, oneOf(field.NewPath("volumeBindingMode"), *c.VolumeBindingMode, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)...)
-		}),
+		Validate: validator(validateStorageClass),
 		ValidateUpdate: updateValidator(func(c, old *storagev1.StorageClass) field.ErrorList {
 			faults := immutable(field.NewPath("parameters"), c.Parameters, old.Parameters)
 			faults = append(faults, immutable(field.NewPath("provisioner"), c.Provisioner, old.Provisioner)...)
@@ -73,10 +70,17 @@ func csiDrivers() *Resource {
 			setPointer(&d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 			setPointer(&d.Spec.RequiresRepublish, false)
 			setPointer(&d.Spec.SELinuxMount, false)
+			setPointer(&d.Spec.PreventPodSchedulingIfMissing, false)
 			if len(d.Spec.VolumeLifecycleModes) == 0 {
 				d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
 			}
 		}),
+		PrepareForUpdate: updatePreparer(func(d, old *storagev1.CSIDriver) {
+			if !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) { // a new driver has none
+				d.Generation = old.Generation + 1
+			}
+		}),
+		Validate: validator(validateCSIDriver),
 		ValidateUpdate: updateValidator(func(d, old *storagev1.CSIDriver) field.ErrorList {
 			faults := immutable(specPath.Child("attachedRequired"), d.Spec.AttachRequired, old.Spec.AttachRequired)
 			return append(faults, immutable(specPath.Child("volumeLifecycleModes"), d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes)...)
@@ -104,18 +108,8 @@ func csiDrivers() *Resource {
 
 func csiNodes() *Resource {
 	r := newRow[storagev1.CSINode, storagev1.CSINodeList](storagev1.SchemeGroupVersion, "csinodes", "CSINode")
-	r.Strategy = Strategy{Validate: validator(func(n *storagev1.CSINode) field.ErrorList {
-		var faults field.ErrorList
-		seen := names{}
-		for i, d := range n.Spec.Drivers {
-			at := specPath.Child("drivers").Index(i)
-			faults = append(faults, required(at.Child("name"), d.Name)...)
-			faults = append(faults, required(at.Child("nodeID"), d.NodeID)...)
-			faults = append(faults, seen.add(at.Child("name"), d.Name)...)
-		}
-		return faults
-	})}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(n, old *storagev1.CSINode) { n.Spec = old.Spec }))}
+	r.Strategy = Strategy{Validate: validator(validateCSINode), ValidateUpdate: updateValidator(validateCSINodeUpdate)}
+	r.Subresources = []Subresource{judged(statusOf(r, func(n, old *storagev1.CSINode) { n.Spec = old.Spec }), validateCSINodeStatus)}
 	r.Columns = columns([]string{"Name", "Drivers:integer", "Age"})
 	r.Row = cells(func(n *storagev1.CSINode, now time.Time) []any {
 		return []any{n.Name, int64(len(n.Spec.Drivers)), age(&n.ObjectMeta, now)}
@@ -127,7 +121,12 @@ func csiStorageCapacities() *Resource {
 	r := newRow[storagev1.CSIStorageCapacity, storagev1.CSIStorageCapacityList](storagev1.SchemeGroupVersion, "csistoragecapacities", "CSIStorageCapacity")
 	r.Strategy = Strategy{
 		Validate: validator(func(c *storagev1.CSIStorageCapacity) field.ErrorList {
-			return required(field.NewPath("storageClassName"), c.StorageClassName)
+			faults := metavalidation.ValidateLabelSelector(c.NodeTopology, metavalidation.LabelSelectorValidationOptions{}, field.NewPath("nodeTopology"))
+			faults = append(faults, dnsSubdomain(field.NewPath("storageClassName"), c.StorageClassName)...)
+			if c.Capacity != nil && c.Capacity.Sign() < 0 {
+				faults = append(faults, field.Invalid(field.NewPath("capacity"), c.Capacity.String(), "must be greater than or equal to 0"))
+			}
+			return faults
 		}),
 		ValidateUpdate: updateValidator(func(c, old *storagev1.CSIStorageCapacity) field.ErrorList {
 			faults := immutable(field.NewPath("nodeTopology"), c.NodeTopology, old.NodeTopology)
@@ -148,19 +147,12 @@ func csiStorageCapacities() *Resource {
 func volumeAttachments() *Resource {
 	r := newRow[storagev1.VolumeAttachment, storagev1.VolumeAttachmentList](storagev1.SchemeGroupVersion, "volumeattachments", "VolumeAttachment")
 	r.Strategy = Strategy{
-		Validate: validator(func(a *storagev1.VolumeAttachment) field.ErrorList {
-			faults := required(specPath.Child("attacher"), a.Spec.Attacher)
-			faults = append(faults, required(specPath.Child("nodeName"), a.Spec.NodeName)...)
-			if (a.Spec.Source.PersistentVolumeName == nil) == (a.Spec.Source.InlineVolumeSpec == nil) {
-				faults = append(faults, field.Required(specPath.Child("source"), "must specify exactly one of inlineVolumeSpec and persistentVolumeName"))
-			}
-			return faults
-		}),
+		Validate: validator(validateAttachment),
 		ValidateUpdate: updateValidator(func(a, old *storagev1.VolumeAttachment) field.ErrorList {
 			return immutable(specPath, a.Spec, old.Spec)
 		}),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(a, old *storagev1.VolumeAttachment) { a.Spec = old.Spec }))}
+	r.Subresources = []Subresource{judged(statusOf(r, func(a, old *storagev1.VolumeAttachment) { a.Spec = old.Spec }), validateAttachment)}
 	r.Columns = columns([]string{"Name", "Attacher", "PV", "Node", "Attached:boolean", "Age"})
 	r.Row = cells(func(a *storagev1.VolumeAttachment, now time.Time) []any {
 		volume := ""
@@ -177,10 +169,8 @@ func volumeAttributesClasses() *Resource {
 	r := newRow[storagev1.VolumeAttributesClass, storagev1.VolumeAttributesClassList](storagev1.SchemeGroupVersion, "volumeattributesclasses", "VolumeAttributesClass")
 	r.ShortNames = []string{"vac"}
 	r.Strategy = Strategy{
-		Validate: validator(func(c *storagev1.VolumeAttributesClass) field.ErrorList {
-			faults := driverName(field.NewPath("driverName"), c.DriverName)
-			return append(faults, classParameters(field.NewPath("parameters"), c.Parameters, false)...)
-		}),
+		Validate:        validator(validateAttributesClass),
+		UpdateRulesOnly: true, // which has all of them, in Kubernetes' order
 		ValidateUpdate: updateValidator(func(c, old *storagev1.VolumeAttributesClass) field.ErrorList {
 			var faults field.ErrorList
 			if c.DriverName != old.DriverName {
@@ -189,7 +179,7 @@ func volumeAttributesClasses() *Resource {
 			if !maps.Equal(c.Parameters, old.Parameters) {
 				faults = append(faults, field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))
 			}
-			return faults
+			return append(faults, validateAttributesClass(c)...)
 		}),
 	}
 	r.Columns = columns([]string{"Name", "DriverName", "Age"})
@@ -197,34 +187,4 @@ func volumeAttributesClasses() *Resource {
 		return []any{c.Name, c.DriverName, age(&c.ObjectMeta, now)}
 	})
 	return r
-}
-
-// driverName of a provisioner is a qualified name in any case.
-func driverName(path *field.Path, name string) field.ErrorList {
-	if name == "" {
-		return required(path, name)
-	}
-	return qualifiedName(path, strings.ToLower(name))
-}
-
-// classParameters go to a driver as they are: at most 512 of them, 256 KiB in all.
-func classParameters(path *field.Path, parameters map[string]string, mayBeEmpty bool) field.ErrorList {
-	if len(parameters) > 512 {
-		return field.ErrorList{field.TooLong(path, "Provisioner Parameters", 512)}
-	}
-	var faults field.ErrorList
-	size := 0
-	for key, value := range inOrder(parameters) {
-		if key == "" {
-			faults = append(faults, field.Invalid(path, key, "field can not be empty."))
-		}
-		size += len(key) + len(value)
-	}
-	if size > 256<<10 {
-		faults = append(faults, field.TooLong(path, "", 256<<10))
-	}
-	if len(parameters) == 0 && !mayBeEmpty {
-		faults = append(faults, field.Required(path, "must contain at least one key/value pair"))
-	}
-	return faults
 }

@@ -23,7 +23,7 @@ func storageMigrationRows() []*Resource {
 			return immutable(specPath, m.Spec, old.Spec)
 		}),
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(m, old *storagemigrationv1.StorageVersionMigration) { m.Spec = old.Spec }))}
+	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(m, old *storagemigrationv1.StorageVersionMigration) { m.Spec = old.Spec })))}
 	r.Columns = columns([]string{"Name", "Resource", "Status"})
 	r.Row = cells(func(m *storagemigrationv1.StorageVersionMigration, _ time.Time) []any {
 		state := "Unknown"

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -52,6 +53,21 @@ func supported[T ~string](path *field.Path, value T, allowed ...T) field.ErrorLi
 		return nil
 	}
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
+// positiveAmount and validAmount are two ways in which Kubernetes refuses a quantity.
+func positiveAmount(path *field.Path, amount resource.Quantity) field.ErrorList {
+	if amount.Sign() <= 0 {
+		return field.ErrorList{field.Invalid(path, amount.String(), "must be greater than zero")}
+	}
+	return nil
+}
+
+func validAmount(path *field.Path, amount resource.Quantity) field.ErrorList {
+	if amount.Value() < 0 {
+		return field.ErrorList{field.Invalid(path, amount.Value(), "must be a valid resource quantity")}
+	}
+	return nil
 }
 
 func notNegative[T ~int32 | ~int64](path *field.Path, value T) field.ErrorList {

@@ -174,7 +174,7 @@ func TestValidate(t *testing.T) {
 			[]string{"subsets[0].addresses[0].ip: Invalid value: may not be in the loopback range (127.0.0.0/8, ::1/128)"}},
 		{"a slice of the other family", schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
 			`{"addressType":"IPv6","endpoints":[{"addresses":["10.0.0.1"]},{}],"ports":[{},{"port":1}]}`, []string{
-				"endpoints[0].addresses[0]: Invalid value: must be an IPv6 address",
+				"endpoints[0].addresses: Invalid value: must be an IPv6 address",
 				"endpoints[1].addresses: Required value",
 				"ports[1].name: Duplicate value"}},
 		{"a lease", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, `{"spec":{"leaseDurationSeconds":0}}`,
