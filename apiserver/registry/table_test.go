@@ -86,7 +86,7 @@ func checkColumns(t *testing.T, r *Resource) {
 func checkSubresources(t *testing.T, table *Table, r *Resource) {
 	for _, s := range r.Subresources {
 		ways := 0
-		for _, set := range []bool{s.Update != nil, s.Project != nil, s.Create != nil, s.Connect} {
+		for _, set := range []bool{s.Update != nil, s.Project != nil, s.Create != nil, s.Answer != nil, s.Connect} {
 			if set {
 				ways++
 			}
