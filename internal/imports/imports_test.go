@@ -78,7 +78,7 @@ func TestOnlyTestsRunEtcd(t *testing.T) {
 	require.NoError(t, err)
 	for dir, imported := range graph {
 		for _, i := range imported {
-			require.False(t, below(i, []string{"go.etcd.io/etcd/server"}) && dir != "internal/etcdtest" && dir != "internal/bench/compare", "%s runs an etcd", dir)
+			require.False(t, below(i, []string{"go.etcd.io/etcd/server"}) && dir != "internal/etcdtest" && dir != "internal/bench/member/etcdmember", "%s runs an etcd", dir)
 			require.False(t, below(i, local("internal/etcdtest")), "%s runs an etcd outside of a test", dir)
 		}
 	}
