@@ -105,7 +105,7 @@ func TestValidateNewKinds(t *testing.T) {
 			"spec.limits[0].default[cpu]: Invalid value: min value 2 is greater than default value 1",
 			"spec.limits[0].min[cpu]: Invalid value: min value 2 is greater than max value 1",
 			"spec.limits[1].limits: Required value: either minimum or maximum storage value is required, but neither was provided"}},
-		{"a metric without its part", in("autoscaling", "horizontalpodautoscalers"), `{"spec":{"maxReplicas":1,"scaleTargetRef":{"kind":"D","name":"d"},"metrics":[{"type":"Pods","resource":{"name":"cpu","target":{"type":"Utilization"}}}]}}`, []string{
+		{"a metric without its part", in("autoscaling", "horizontalpodautoscalers"), `{"spec":{"maxReplicas":1,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"D","name":"d"},"metrics":[{"type":"Pods","resource":{"name":"cpu","target":{"type":"Utilization"}}}]}}`, []string{
 			"spec.metrics[0].pods: Required value: must populate information for the given metric source",
 			"spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization",
 			"spec.metrics[0].resource: Forbidden: must populate the given metric source only"}},

@@ -1,12 +1,9 @@
 package registry
 
 import (
-	"strconv"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -75,9 +72,6 @@ func replicaSets() *Resource {
 		scale(scaledReplicaSet),
 		judged(statusOf(r, func(rs, old *appsv1.ReplicaSet) { rs.Spec = old.Spec }), validateReplicaSetStatus),
 	}
-	r.Fields = fieldSet(func(rs *appsv1.ReplicaSet) fields.Set {
-		return fields.Set{"status.replicas": strconv.Itoa(int(rs.Status.Replicas))}
-	})
 	r.Columns, r.Row = replicaSetColumns, cells(replicaSetRow)
 	return r
 }

@@ -46,7 +46,11 @@ func (w workload) validateSelector() field.ErrorList {
 // validateTemplate leaves the template alone where the selector cannot be read, as Kubernetes does.
 func (w workload) validateTemplate(path *field.Path) field.ErrorList {
 	if _, err := metav1.LabelSelectorAsSelector(w.selector); err != nil {
-		return field.ErrorList{field.Invalid(specPath.Child("selector"), w.selector, "invalid label selector")}
+		detail := "invalid label selector"
+		if w.kind == "statefulset" {
+			detail = ""
+		}
+		return field.ErrorList{field.Invalid(specPath.Child("selector"), w.selector, detail)}
 	}
 	faults := w.selected(path)
 	faults = append(faults, validatePodTemplate(path, w.template)...)

@@ -8,6 +8,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // autoscalingRows: objects are stored as v2; v1 is a view of them (autoscaling_v1.go). Not yet: a controller
@@ -15,8 +16,13 @@ import (
 func autoscalingRows() []*Resource {
 	r := newRow[autoscalingv2.HorizontalPodAutoscaler, autoscalingv2.HorizontalPodAutoscalerList](autoscalingv2.SchemeGroupVersion, "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 	r.ShortNames, r.Categories = []string{"hpa"}, []string{"all"}
-	r.Strategy = Strategy{Default: defaulter(defaultAutoscaler), Validate: validator(validateAutoscaler)}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(h, old *autoscalingv2.HorizontalPodAutoscaler) { h.Spec = old.Spec }))}
+	r.Strategy = Strategy{
+		Default:         defaulter(defaultAutoscaler),
+		Validate:        validator(func(h *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList { return validateAutoscaler(h, nil) }),
+		ValidateUpdate:  updateValidator(validateAutoscaler),
+		UpdateRulesOnly: true,
+	}
+	r.Subresources = []Subresource{judged(statusOf(r, func(h, old *autoscalingv2.HorizontalPodAutoscaler) { h.Spec = old.Spec }), validateAutoscalerStatus)}
 	r.Columns, r.Row = columns([]string{"Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"}), cells(autoscalerRow)
 	return []*Resource{r, autoscalersV1(r)}
 }

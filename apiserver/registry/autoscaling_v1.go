@@ -32,9 +32,18 @@ func autoscalersV1(v2 *Resource) *Resource {
 				setPointer(&h.Spec.TargetCPUUtilizationPercentage, 80)
 			}
 		}),
-		Validate: validator(validateAutoscalerV1),
+		Validate: validator(func(h *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
+			return asV2(h, nil, validateAutoscaler)
+		}),
+		ValidateUpdate: updateValidator(func(h, old *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
+			return asV2(h, old, validateAutoscaler)
+		}),
+		UpdateRulesOnly: true,
 	}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(h, old *autoscalingv1.HorizontalPodAutoscaler) { h.Spec = old.Spec }))}
+	status := statusOf(r, func(h, old *autoscalingv1.HorizontalPodAutoscaler) { h.Spec = old.Spec })
+	r.Subresources = []Subresource{judged(status, func(h *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
+		return asV2(h, nil, func(h, _ *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList { return validateAutoscalerStatus(h) })
+	})}
 	r.Columns = v2.Columns
 	r.Row = func(obj runtime.Object, now time.Time) []any {
 		stored, err := autoscalerToV2(obj)
@@ -46,20 +55,19 @@ func autoscalersV1(v2 *Resource) *Resource {
 	return r
 }
 
-// validateAutoscalerV1 judges the object that will be stored, which has the metrics of the annotation, too.
-func validateAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
-	var faults field.ErrorList
-	path := specPath.Child("targetCPUUtilizationPercentage")
-	if n := h.Spec.TargetCPUUtilizationPercentage; n != nil && *n < 1 {
-		faults = append(faults, field.Invalid(path, *n, "must be greater than 0"))
-		h = h.DeepCopy()
-		*h.Spec.TargetCPUUtilizationPercentage = 1 // said once
-	}
+// asV2 lets the rules of v2 judge an object of v1, in the form in which it will be stored: the metrics of the
+// annotation, and the percentage of v1 among them. As in Kubernetes, the paths are those of v2.
+func asV2(h, old *autoscalingv1.HorizontalPodAutoscaler, judge func(h, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList) field.ErrorList {
 	stored, err := autoscalerToV2(h)
 	if err != nil {
-		return append(faults, field.Invalid(field.NewPath("metadata", "annotations"), h.Annotations, err.Error()))
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations"), h.Annotations, err.Error())}
 	}
-	return append(faults, validateAutoscaler(stored.(*autoscalingv2.HorizontalPodAutoscaler))...)
+	if old != nil {
+		if was, err := autoscalerToV2(old); err == nil {
+			return judge(stored.(*autoscalingv2.HorizontalPodAutoscaler), was.(*autoscalingv2.HorizontalPodAutoscaler))
+		}
+	}
+	return judge(stored.(*autoscalingv2.HorizontalPodAutoscaler), nil)
 }
 
 func autoscalerToV2(obj runtime.Object) (runtime.Object, error) {

@@ -7,25 +7,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func validateAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+// validateAutoscaler: old is nil for a new one.
+func validateAutoscaler(h, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	s := &h.Spec
 	var faults field.ErrorList
 	most := specPath.Child("maxReplicas")
+	if least := s.MinReplicas; least != nil && *least < 0 {
+		faults = append(faults, field.Invalid(specPath.Child("minReplicas"), *least, "must be greater than or equal to 0"))
+	}
 	switch {
 	case s.MaxReplicas == 0:
 		faults = append(faults, field.Required(most, "must be set and greater than 0"))
 	case s.MaxReplicas < 0:
 		faults = append(faults, field.Invalid(most, s.MaxReplicas, "must be greater than or equal to 1"))
 	}
-	if least := s.MinReplicas; least != nil {
-		if *least < 0 {
-			faults = append(faults, field.Invalid(specPath.Child("minReplicas"), *least, "must be greater than or equal to 0"))
-		}
-		if s.MaxReplicas < *least {
-			faults = append(faults, field.Invalid(most, s.MaxReplicas, "must be greater than or equal to `minReplicas`"))
-		}
+	if s.MinReplicas != nil && s.MaxReplicas < *s.MinReplicas {
+		faults = append(faults, field.Invalid(most, s.MaxReplicas, "must be greater than or equal to `minReplicas`"))
 	}
-	faults = append(faults, scaledReference(specPath.Child("scaleTargetRef"), &s.ScaleTargetRef)...)
+	target := specPath.Child("scaleTargetRef")
+	faults = append(faults, scaledReference(target, &s.ScaleTargetRef)...)
+	if old == nil || old.Spec.ScaleTargetRef.APIVersion != s.ScaleTargetRef.APIVersion || old.Spec.ScaleTargetRef.Kind != s.ScaleTargetRef.Kind {
+		// Of the core group, ReplicationControllers alone can be scaled.
+		faults = append(faults, groupVersion(target, s.ScaleTargetRef.APIVersion, s.ScaleTargetRef.Kind == "ReplicationController")...)
+	}
 	metrics, fromOutside := specPath.Child("metrics"), false
 	for i := range s.Metrics {
 		m := &s.Metrics[i]
@@ -50,10 +54,18 @@ func scaledReference(path *field.Path, ref *autoscalingv2.CrossVersionObjectRefe
 			faults = append(faults, invalid(path.Child(child), name, pathSegment(name, false))...)
 		}
 	}
-	if _, err := schema.ParseGroupVersion(ref.APIVersion); err != nil {
-		faults = append(faults, field.Invalid(path.Child("apiVersion"), ref.APIVersion, err.Error()))
-	}
 	return faults
+}
+
+func groupVersion(path *field.Path, version string, mayBeCore bool) field.ErrorList {
+	at := path.Child("apiVersion")
+	switch gv, err := schema.ParseGroupVersion(version); {
+	case err != nil:
+		return field.ErrorList{field.Invalid(at, version, err.Error())}
+	case gv.Group == "" && !mayBeCore:
+		return field.ErrorList{field.Invalid(at, version, "apiVersion must specify API group")}
+	}
+	return nil
 }
 
 // metricParts are the fields of a metric, in the order in which they are looked at.
@@ -116,6 +128,7 @@ func metricPart(path *field.Path, m *autoscalingv2.MetricSpec) field.ErrorList {
 	switch {
 	case m.Object != nil:
 		faults := scaledReference(path.Child("describedObject"), &m.Object.DescribedObject)
+		faults = append(faults, groupVersion(path.Child("describedObject"), m.Object.DescribedObject.APIVersion, true)...)
 		faults = append(faults, metricName(path.Child("metric"), m.Object.Metric.Name)...)
 		faults = append(faults, metricTarget(goal, &m.Object.Target)...)
 		if t := m.Object.Target; t.Value == nil && t.AverageValue == nil {
@@ -235,4 +248,14 @@ func scalingRules(path *field.Path, r *autoscalingv2.HPAScalingRules) field.Erro
 		faults = append(faults, field.Invalid(path.Child("tolerance"), quantityText(*t), "must be greater than or equal to 0"))
 	}
 	return faults
+}
+
+func validateAutoscalerStatus(h *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	var faults field.ErrorList
+	for i, c := range h.Status.Conditions {
+		if c.ObservedGeneration != nil {
+			faults = append(faults, notNegative(statusPath.Child("conditions").Index(i).Child("observedGeneration"), *c.ObservedGeneration)...)
+		}
+	}
+	return append(faults, counters(counter{"currentReplicas", int64(h.Status.CurrentReplicas)}, counter{"desiredReplicas", int64(h.Status.DesiredReplicas)})...)
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // limitRanges. Not yet: admission, which applies them to pods.
@@ -79,21 +77,4 @@ func resourceQuotaRow(q *corev1.ResourceQuota, now time.Time) []any {
 		}
 	}
 	return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), age(&q.ObjectMeta, now)}
-}
-
-func podTemplates() *Resource {
-	r := newRow[corev1.PodTemplate, corev1.PodTemplateList](corev1.SchemeGroupVersion, "podtemplates", "PodTemplate")
-	r.Strategy = Strategy{
-		ReturnDeleted: true,
-		Default:       defaulter(func(t *corev1.PodTemplate) { defaultPodTemplate(&t.Template) }),
-		Validate: validator(func(t *corev1.PodTemplate) field.ErrorList {
-			return validatePodTemplate(field.NewPath("template"), &t.Template)
-		}),
-	}
-	r.Columns = columns([]string{"Name", "Containers", "Images", "Pod Labels"})
-	r.Row = cells(func(t *corev1.PodTemplate, _ time.Time) []any {
-		names, images := containerCells(t.Template.Spec.Containers)
-		return []any{t.Name, names, images, labels.FormatLabels(t.Template.Labels)}
-	})
-	return r
 }

@@ -46,6 +46,9 @@ func daemonSets() *Resource {
 
 func defaultDaemonSet(d *appsv1.DaemonSet) {
 	spec := &d.Spec
+	if _, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; !ok {
+		setTemplateGeneration(d, 0) // who writes the object owns it, as in Kubernetes
+	}
 	defaultPodTemplate(&spec.Template)
 	setPointer(&spec.RevisionHistoryLimit, 10)
 	setDefault(&spec.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)

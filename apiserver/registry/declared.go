@@ -85,13 +85,17 @@ func exists(obj runtime.Object) bool {
 }
 
 // merged puts the declared faults after own, which are those of the hand-written rules. What Kubernetes still
-// tries out (alpha) is not enforced; of two faults that say the same, the declared one stays. The generic path
-// judges the metadata.
+// tries out (alpha) is not enforced; of two faults that say the same, the declared one stays. Hand-written rules that
+// overlap say it once. The generic path judges the metadata.
 func merged(ctx context.Context, own, declared field.ErrorList) field.ErrorList {
 	declared = validate.FilterEnforcedDeclarativeErrors(ctx, declared, true)
 	declared = slices.DeleteFunc(declared, func(fault *field.Error) bool { return strings.HasPrefix(fault.Field, "metadata.") })
+	said := map[string]bool{}
 	own = slices.DeleteFunc(own, func(fault *field.Error) bool {
-		return slices.ContainsFunc(declared, func(other *field.Error) bool { return sameFault(fault, other) })
+		text := fault.Error()
+		again := said[text]
+		said[text] = true
+		return again || slices.ContainsFunc(declared, func(other *field.Error) bool { return sameFault(fault, other) })
 	})
 	return append(own, declared...)
 }

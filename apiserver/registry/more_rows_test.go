@@ -50,7 +50,8 @@ func TestValidateOtherKinds(t *testing.T) {
 		{"a cron job", in("batch", "cronjobs"), `{"spec":{"concurrencyPolicy":"x","jobTemplate":{"spec":{` + once + `}}}}`, []string{
 			`spec.concurrencyPolicy: Unsupported value: supported values: "Allow", "Forbid", "Replace"`, "spec.schedule: Required value"}},
 		{"an autoscaler", in("autoscaling", "horizontalpodautoscalers"), `{"spec":{"minReplicas":3,"maxReplicas":2,"scaleTargetRef":{"kind":"Deployment"}}}`, []string{
-			"spec.maxReplicas: Invalid value: must be greater than or equal to `minReplicas`", "spec.scaleTargetRef.name: Required value"}},
+			"spec.maxReplicas: Invalid value: must be greater than or equal to `minReplicas`",
+			"spec.scaleTargetRef.apiVersion: Invalid value: apiVersion must specify API group", "spec.scaleTargetRef.name: Required value"}},
 		{"an ingress to nowhere", in(network, "ingresses"), `{"spec":{}}`, []string{"spec: Invalid value: either `defaultBackend` or `rules` must be specified"}},
 		{"ingress paths", in(network, "ingresses"), `{"spec":{"rules":[{"http":{"paths":[{"path":"x","pathType":"Prefix","backend":{"service":{"name":"s"}}},{"path":"/"}]}}]}}`, []string{
 			"spec.rules[0].http.paths[0].backend: Required value: port name or number is required",

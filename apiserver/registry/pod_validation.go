@@ -88,7 +88,7 @@ func validateEphemeralUpdate(_ context.Context, obj, old runtime.Object) field.E
 		case after == nil:
 			faults = append(faults, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", before.Name)))
 		case !apiequality.Semantic.DeepEqual(before, after):
-			faults = append(faults, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", before.Name, diff.Diff(*before, *after))))
+			faults = append(faults, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", before.Name, diff.Diff(shown(before), shown(after)))))
 		}
 	}
 	return faults

@@ -2,7 +2,8 @@ package registry
 
 import (
 	"reflect"
-	"strings"
+
+	"github.com/distribution/reference"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -98,7 +99,9 @@ func roundUp(list corev1.ResourceList) {
 }
 
 func defaultContainer(c *corev1.Container) {
-	setDefault(&c.ImagePullPolicy, pullPolicy(c.Image))
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = pullPolicy(c.Image)
+	}
 	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {
@@ -126,15 +129,14 @@ func defaultContainer(c *corev1.Container) {
 	}
 }
 
-// pullPolicy: an image without a tag means latest, and latest is pulled every time; another tag or
-// a digest is pulled once.
+// pullPolicy: an image without a tag means latest, and latest is pulled every time; another tag, a digest, or what
+// is no name of an image is pulled once.
 func pullPolicy(image string) corev1.PullPolicy {
-	name := image[strings.LastIndex(image, "/")+1:] // a colon before it belongs to the registry's port
-	if strings.Contains(name, "@") {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
 		return corev1.PullIfNotPresent
 	}
-	_, tag, tagged := strings.Cut(name, ":")
-	if !tagged || tag == "latest" {
+	if tagged, ok := reference.TagNameOnly(named).(reference.Tagged); ok && tagged.Tag() == "latest" {
 		return corev1.PullAlways
 	}
 	return corev1.PullIfNotPresent
@@ -189,7 +191,9 @@ func defaultVolume(v *corev1.Volume) {
 		defaultProjected(v.Projected)
 	}
 	if v.Image != nil {
-		setDefault(&v.Image.PullPolicy, pullPolicy(v.Image.Reference))
+		if v.Image.PullPolicy == "" {
+			v.Image.PullPolicy = pullPolicy(v.Image.Reference)
+		}
 	}
 	if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 		defaultClaimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec)

@@ -52,7 +52,7 @@ func validatePodUpdate(p, old *corev1.Pod) field.ErrorList {
 		faults = append(faults, nodesUpdate(rest, was)...)
 	}
 	if !apiequality.Semantic.DeepEqual(*rest, *was) {
-		faults = append(faults, field.Forbidden(specPath, fmt.Sprintf("pod updates may not change fields other than %s\n%v", changeable, diff.Diff(*was, *rest))))
+		faults = append(faults, field.Forbidden(specPath, fmt.Sprintf("pod updates may not change fields other than %s\n%v", changeable, diff.Diff(shown(was), shown(rest)))))
 	}
 	return faults
 }

@@ -13,8 +13,8 @@ import (
 func policyRows() []*Resource {
 	r := newRow[policyv1.PodDisruptionBudget, policyv1.PodDisruptionBudgetList](policyv1.SchemeGroupVersion, "poddisruptionbudgets", "PodDisruptionBudget")
 	r.ShortNames = []string{"pdb"}
-	r.Strategy = Strategy{Validate: validator(validateBudget)}
-	r.Subresources = []Subresource{unjudged(statusOf(r, func(b, old *policyv1.PodDisruptionBudget) { b.Spec = old.Spec }))}
+	r.Strategy = Strategy{Validate: validator(validateBudget), NeedsResourceVersion: true}
+	r.Subresources = []Subresource{judged(statusOf(r, func(b, old *policyv1.PodDisruptionBudget) { b.Spec = old.Spec }), validateBudgetStatus)}
 	r.Columns = columns([]string{"Name", "Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"})
 	r.Row = cells(func(b *policyv1.PodDisruptionBudget, now time.Time) []any {
 		amount := func(v *intstr.IntOrString) string {
@@ -32,16 +32,27 @@ func validateBudget(b *policyv1.PodDisruptionBudget) field.ErrorList {
 	spec := &b.Spec
 	var faults field.ErrorList
 	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
-		faults = append(faults, field.Invalid(specPath, *spec, "minAvailable and maxUnavailable cannot be both set"))
+		faults = append(faults, field.Invalid(specPath, shown(spec), "minAvailable and maxUnavailable cannot be both set"))
 	}
-	for child, v := range inOrder(map[string]*intstr.IntOrString{"minAvailable": spec.MinAvailable, "maxUnavailable": spec.MaxUnavailable}) {
-		if v != nil {
-			faults = append(faults, share(specPath.Child(child), v)...)
-			faults = append(faults, atMostAll(specPath.Child(child), v)...)
+	for _, limit := range []struct {
+		child string
+		v     *intstr.IntOrString
+	}{{"minAvailable", spec.MinAvailable}, {"maxUnavailable", spec.MaxUnavailable}} {
+		if limit.v != nil {
+			faults = append(faults, share(specPath.Child(limit.child), limit.v)...)
+			faults = append(faults, atMostAll(specPath.Child(limit.child), limit.v)...)
 		}
 	}
+	faults = append(faults, metavalidation.ValidateLabelSelector(spec.Selector, metavalidation.LabelSelectorValidationOptions{}, specPath.Child("selector"))...)
 	if p := spec.UnhealthyPodEvictionPolicy; p != nil {
-		faults = append(faults, oneOf(specPath.Child("unhealthyPodEvictionPolicy"), *p, policyv1.AlwaysAllow, policyv1.IfHealthyBudget)...)
+		faults = append(faults, supported(specPath.Child("unhealthyPodEvictionPolicy"), *p, policyv1.AlwaysAllow, policyv1.IfHealthyBudget)...)
 	}
-	return append(faults, metavalidation.ValidateLabelSelector(spec.Selector, metavalidation.LabelSelectorValidationOptions{}, specPath.Child("selector"))...)
+	return faults
+}
+
+func validateBudgetStatus(b *policyv1.PodDisruptionBudget) field.ErrorList {
+	s := &b.Status
+	faults := metavalidation.ValidateConditions(s.Conditions, statusPath.Child("conditions"))
+	return append(faults, counters(counter{"disruptionsAllowed", int64(s.DisruptionsAllowed)}, counter{"currentHealthy", int64(s.CurrentHealthy)},
+		counter{"desiredHealthy", int64(s.DesiredHealthy)}, counter{"expectedPods", int64(s.ExpectedPods)})...)
 }

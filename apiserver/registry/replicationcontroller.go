@@ -1,10 +1,14 @@
 package registry
 
 import (
+	"context"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,7 +22,9 @@ func replicationControllers() *Resource {
 		Default:          defaulter(defaultReplicationController),
 		PrepareForCreate: preparer(dropGatedOfReplicationController),
 		PrepareForUpdate: updatePreparer(func(rc, _ *corev1.ReplicationController) { dropGatedOfReplicationController(rc) }),
+		ValidateName:     nameOfReplicationController,
 		Validate:         validator(validateReplicationController),
+		Warnings:         replicationControllerWarnings,
 		OrphanByDefault:  true,
 	}
 	r.Subresources = []Subresource{
@@ -28,6 +34,9 @@ func replicationControllers() *Resource {
 		}),
 		judged(statusOf(r, func(rc, old *corev1.ReplicationController) { rc.Spec = old.Spec }), validateReplicationControllerStatus),
 	}
+	r.Fields = fieldSet(func(rc *corev1.ReplicationController) fields.Set {
+		return fields.Set{"status.replicas": strconv.Itoa(int(rc.Status.Replicas))}
+	})
 	r.Columns = columns([]string{"Name", "Desired:integer", "Current:integer", "Ready:integer", "Age"}, "Containers", "Images", "Selector")
 	r.Row = cells(replicationControllerRow)
 	return r
@@ -45,6 +54,21 @@ func defaultReplicationController(rc *corev1.ReplicationController) {
 	if len(rc.Labels) == 0 {
 		rc.Labels = labels.Set(rc.Spec.Template.Labels)
 	}
+}
+
+// nameOfReplicationController leaves a prefix alone: the name that is made of it is judged.
+func nameOfReplicationController(name string, prefix bool) []string {
+	if prefix {
+		return nil
+	}
+	return content.IsDNS1123Subdomain(name)
+}
+
+func replicationControllerWarnings(_ context.Context, obj runtime.Object) []string {
+	if t := obj.(*corev1.ReplicationController).Spec.Template; t != nil {
+		return podWarnings(templateSpec, &t.Spec)
+	}
+	return nil
 }
 
 func dropGatedOfReplicationController(rc *corev1.ReplicationController) {
@@ -65,8 +89,8 @@ func validateReplicationController(rc *corev1.ReplicationController) field.Error
 		return append(faults, field.Required(path, ""))
 	}
 	w := workload{metav1.SetAsLabelSelector(spec.Selector), spec.Template, "replicationcontroller", "ReplicationController"}
-	if len(spec.Selector) > 0 {
-		faults = append(faults, w.selected(path)...)
+	if !labels.SelectorFromSet(spec.Selector).Matches(labels.Set(spec.Template.Labels)) { // whatever is no label matches none
+		faults = append(faults, field.Invalid(path.Child("metadata", "labels"), spec.Template.Labels, "`selector` does not match template `labels`"))
 	}
 	faults = append(faults, validatePodTemplate(path, spec.Template)...)
 	return append(faults, w.runsForever(path.Child("spec"))...)

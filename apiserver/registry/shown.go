@@ -60,6 +60,7 @@ func writeFields(out *bytes.Buffer, v reflect.Value) error {
 		var part bytes.Buffer
 		var err error
 		switch {
+		case f.Name == "TypeMeta": // the internal form does without
 		case !f.Anonymous:
 			part.WriteString(`"` + f.Name + `":`)
 			err = writeInternal(&part, inner)

@@ -88,7 +88,7 @@ func validateClaimRetention(path *field.Path, p *appsv1.StatefulSetPersistentVol
 // validateStatefulSetUpdate: identity and storage of the pods are settled at the start.
 func validateStatefulSetUpdate(s, old *appsv1.StatefulSet) field.ErrorList {
 	faults := immutable(specPath.Child("selector"), s.Spec.Selector, old.Spec.Selector)
-	faults = append(faults, immutable(specPath.Child("volumeClaimTemplates"), s.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates)...)
+	faults = append(faults, unchanged(specPath.Child("volumeClaimTemplates"), s.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates)...)
 	faults = append(faults, immutable(specPath.Child("serviceName"), s.Spec.ServiceName, old.Spec.ServiceName)...)
 	return append(faults, immutable(specPath.Child("podManagementPolicy"), s.Spec.PodManagementPolicy, old.Spec.PodManagementPolicy)...)
 }

@@ -19,6 +19,7 @@ var variables = []struct {
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "<server>"},
 	{regexp.MustCompile(`current: \d+`), "current: <rv>"},
 	{regexp.MustCompile(`0x[0-9a-f]{6,}`), "<pointer>"},
+	{regexp.MustCompile(`Bad_[a-z0-9]{5}`), "Bad_<random>"}, // a generateName of the corpus
 	// What a refused patch had made of the object: each of its fields is compared where the object is answered.
 	{regexp.MustCompile(`patch: Invalid value: "\{\\".*\}": `), `patch: Invalid value: "<object>": `},
 	{regexp.MustCompile(`^Invalid value: "\{\\".*\}": `), `Invalid value: "<object>": `},
