@@ -12,7 +12,8 @@
 //   - A proposal whose outcome is unknown is answered Unavailable, never DeadlineExceeded: clientv3
 //     sends writes again on that (errors.go).
 //   - A put inside a delete from a key onwards is refused like any other overlap; etcd 3.7.3 accepts it
-//     (its issue 22445).
+//     (its issue 22445). So is one in a nested transaction, if the next nested transaction deletes the key.
+//   - Ranges of keys only tell the lease as well, as etcd before 3.7 does. Compaction of revision 0 is always refused.
 //   - A lease is not kept alive by elections (etcd issue 9395; raftstore/lessor.go).
 //   - A request for progress is answered as soon as all watches of the stream have come so far; etcd drops it
 //     when one of them is behind. Periodic progress comes every Config.ProgressInterval, 5 s by default

@@ -30,8 +30,6 @@ func TestSlowDisk(t *testing.T) {
 	for time.Since(began) < *slowFor {
 		require.NoError(t, n.slowDown(t.Context()))
 	}
-	require.NoError(t, n.quicken())
-	require.NoError(t, n.awaitRecovery("the last"))
 	stopWriters()
 	t.Log(report(n, time.Since(began)))
 	require.Equal(t, before, c.terms(t), "the members' terms")
@@ -61,7 +59,10 @@ func (n *nemesis) slowDown(ctx context.Context) error {
 		}
 	}
 	n.pause(ctx, 10*time.Second)
-	return n.quicken()
+	if err := n.quicken(); err != nil {
+		return err
+	}
+	return n.awaitRecovery(kind)
 }
 
 // quicken ends slowDown.
