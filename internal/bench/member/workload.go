@@ -22,7 +22,15 @@ var (
 )
 
 // KeyNumber is one of the FilledKeys.
-func KeyNumber(n int64) string { return fmt.Sprintf("/bench/%06d", n%FilledKeys) }
+func KeyNumber(n int64) string { return keys[n%FilledKeys] }
+
+// keys are made beforehand: in the own column, what a load does is counted with what the store does.
+var keys = func() (keys [FilledKeys]string) {
+	for n := range keys {
+		keys[n] = fmt.Sprintf("/bench/%06d", n)
+	}
+	return keys
+}()
 
 // Front is a way to a store.
 type Front interface {
@@ -67,9 +75,12 @@ func puts(value []byte) newOp {
 }
 
 func swaps(f Fronts, run string, clients int) load.Op {
-	revisions := make([]int64, clients)
+	keys, revisions := make([]string, clients), make([]int64, clients)
+	for c := range keys {
+		keys[c] = fmt.Sprintf("/cas/%s/%d", run, c)
+	}
 	return func(ctx context.Context, c int, _ int64) (err error) {
-		revisions[c], err = f.Of(c).CAS(ctx, fmt.Sprintf("/cas/%s/%d", run, c), Value256, revisions[c])
+		revisions[c], err = f.Of(c).CAS(ctx, keys[c], Value256, revisions[c])
 		return err
 	}
 }
