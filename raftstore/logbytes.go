@@ -11,23 +11,35 @@ import (
 // Raft counts entries when it decides about snapshots and about what stays in the log behind one. Entries of ours
 // have between a few and some hundred thousand bytes, so they are counted here as well: a snapshot is
 // taken when half of Config.LogBytes was applied since the last one, and at most about the other half stays behind it.
+// A snapshot is a copy of the store, so it waits, in addition, until as much was applied as the store was large at the last one: however
+// large the store becomes, its copies take about as much writing as the log itself.
 
 const logBytesInterval = time.Second
 
 // boundLog is a goroutine.
 func (m *Member) boundLog(ctx context.Context) {
 	var bytes int64 // applied when the last snapshot was taken here
+	size := m.storeBytes()
 	for pause(ctx, logBytesInterval) {
 		grown := m.counters.applied.bytes.Load() - bytes
-		if grown < m.cfg.LogBytes/2 {
+		if grown < max(m.cfg.LogBytes/2, size) {
 			continue
 		}
-		bytes += grown
+		bytes, size = bytes+grown, m.storeBytes()
 		m.keepBehind(grown)
 		if err := m.raft.Snapshot().Error(); err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 			m.cfg.Log.Warn("cannot take a snapshot to make the raft log shorter", "err", err)
 		}
 	}
+}
+
+// storeBytes is about how large a snapshot is.
+func (m *Member) storeBytes() int64 {
+	st, err := m.store.Stats()
+	if err != nil {
+		return 0 // it is closed
+	}
+	return st.InUseBytes
 }
 
 // keepBehind sets how many entries stay in the log behind a snapshot, given the bytes of those after the last one.
