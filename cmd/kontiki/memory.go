@@ -8,6 +8,5 @@ import (
 
 // saveMemory makes a process small: a node should leave the machine to its pods.
 func saveMemory(p *process) {
-	memory.Limit()
-	p.start(part{"memory", func(ctx context.Context) error { memory.GiveBack(ctx); return ctx.Err() }})
+	p.start(part{"memory", func(ctx context.Context) error { memory.Save(ctx); return ctx.Err() }})
 }

@@ -1,5 +1,12 @@
-// Package memory keeps a process small, as one on a node should leave the machine to its pods: Limit has the
-// garbage collector trade time for memory, and GiveBack returns to the system what a burst of work has left behind.
+// Package memory keeps a process small, as one on a node should leave the machine to its pods (Save). While there is
+// work the garbage collector may use some memory so as not to run all the time; when there is none, what the work
+// has left behind goes back to the system.
 //
-// Both are for a whole process, so they are called by main functions only.
+//	heap │      ╱│  ╱│  ╱│
+//	     │     ╱ │ ╱ │ ╱ │         growth: half of what is in use, 16 MiB at least
+//	     │    ╱  │╱  │╱  │__
+//	     │___╱               │____ given back
+//	     └──────────────────────── time
+//
+// It is about a whole process, so only a main function starts it.
 package memory

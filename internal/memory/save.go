@@ -15,20 +15,24 @@ const (
 	worthBytes = 4 << 20
 )
 
-// GiveBack collects garbage and returns free memory to the system when a burst of work is over, until ctx ends.
+// Save keeps the process small until ctx ends. GOGC in the environment wins over how the heap may grow.
 //
 // By itself the collector starts when the heap has grown by some part. A process that falls quiet before that keeps
-// its garbage, and the free memory between what is in use, for up to two minutes and more.
-func GiveBack(ctx context.Context) {
+// its garbage, and the free memory between what is in use, for up to two minutes and more: so when a burst of work is
+// over, garbage is collected and free memory returned to the system at once.
+func Save(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var b bursts
+	var g growth
 	for {
+		allocated, live := heap()
+		g.follow(live)
+		if b.over(allocated, live) {
+			debug.FreeOSMemory()
+		}
 		select {
 		case <-tick.C:
-			if b.over(heap()) {
-				debug.FreeOSMemory()
-			}
 		case <-ctx.Done():
 			return
 		}
@@ -49,12 +53,12 @@ type bursts struct {
 }
 
 // over says whether this is such a moment: nothing much was allocated since the last look, but a good deal since
-// memory was last given back. A good deal is what would have the collector start sooner or later anyway, so a
-// process with a little to do all the time is not made to collect much more often than it would.
+// memory was last given back: by half of what is in use, so that a process with a little to do all the time is not
+// made to collect all the time.
 func (b *bursts) over(allocated, live uint64) bool {
 	quiet := allocated-b.looked <= quietBytes
 	b.looked = allocated
-	if !quiet || allocated-b.given < max(worthBytes, live*gcPercent/100) {
+	if !quiet || allocated-b.given < max(worthBytes, live*growthPercent/100) {
 		return false
 	}
 	b.given = allocated

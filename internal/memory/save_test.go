@@ -35,7 +35,7 @@ func TestBurstsAreOverWhenItIsQuiet(t *testing.T) {
 // garbage keeps the compiler from leaving the allocations out.
 var garbage []byte
 
-func TestGiveBack(t *testing.T) {
+func TestSaveGivesBack(t *testing.T) {
 	released := func() uint64 {
 		samples := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
 		metrics.Read(samples)
@@ -44,7 +44,7 @@ func TestGiveBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go GiveBack(ctx)
+		go Save(ctx)
 		for range 64 {
 			garbage = make([]byte, 1<<20)
 			garbage[len(garbage)-1] = 1
