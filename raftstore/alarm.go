@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"kontiki/mvcc"
 )
@@ -44,10 +45,38 @@ func (a Alarm) note() string { return alarmNotes + a.Kind + "/" + a.MemberID }
 
 // checkSpace refuses, on the leader, what would add to the store while there is no space for it.
 func (m *Member) checkSpace(c mvcc.Command) error {
-	if adds(c) && len(m.store.Notes(alarmNotes+AlarmNoSpace+"/")) > 0 {
+	if adds(c) && m.noSpace.isOn() {
 		return ErrNoSpace
 	}
 	return nil
+}
+
+// noSpace knows whether a NOSPACE alarm is on, without a look through the notes for every write.
+type noSpace struct {
+	store *mvcc.Store
+	known atomic.Bool // nothing that matters was applied since on was set
+	on    atomic.Bool
+}
+
+func (n *noSpace) isOn() bool {
+	if !n.known.Swap(true) {
+		n.on.Store(len(n.store.Notes(alarmNotes+AlarmNoSpace+"/")) > 0)
+	}
+	return n.on.Load()
+}
+
+// applied hears, from the state machine, of a command that was just applied.
+func (n *noSpace) applied(c mvcc.Command) {
+	if n != nil && c.Note != nil {
+		n.known.Store(false)
+	}
+}
+
+// restored hears that everything may be different.
+func (n *noSpace) restored() {
+	if n != nil {
+		n.known.Store(false)
+	}
 }
 
 func adds(c mvcc.Command) bool { return c.Grant != nil || c.Txn != nil && puts(c.Txn) }

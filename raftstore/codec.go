@@ -1,12 +1,29 @@
 package raftstore
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // The primitives that entries, requests and results are made of; docs/formats/raft-entry.md lists them.
 
 // encoder appends to b.
 type encoder struct {
 	b []byte
+}
+
+// encoders are used again.
+var encoders = sync.Pool{New: func() any { return &encoder{} }}
+
+// maxRecycledBytes is how large a buffer is kept for the next use.
+const maxRecycledBytes = 64 << 10
+
+// recycle gives the encoder back. Nobody may have its bytes any more.
+func (e *encoder) recycle() {
+	if cap(e.b) <= maxRecycledBytes {
+		e.b = e.b[:0]
+		encoders.Put(e)
+	}
 }
 
 func (e *encoder) byte(v byte)      { e.b = append(e.b, v) }
@@ -29,8 +46,9 @@ func (e *encoder) flags(vs ...bool) {
 // decoder takes from the front of b. After the first failure, bad is set and everything is zero.
 // Byte slices that it returns point into b.
 type decoder struct {
-	b   []byte
-	bad bool
+	b    []byte
+	bad  bool
+	room *room // for what is decoded; may be nil
 }
 
 func (d *decoder) fail() {

@@ -31,11 +31,16 @@ const MaxProposalBytes = 4 << 20
 
 func encodeProposal(o Origin, c mvcc.Command) ([]byte, error) { return encodeProposalIn(0, o, c) }
 
-// encodeProposalIn encodes a proposal that does nothing unless its entry is of the given term; 0 is any.
-// What a leader proposes because of what it remembers (a lease was not renewed) must not be appended
-// by a later leader, itself perhaps, after another has led in between.
 func encodeProposalIn(term uint64, o Origin, c mvcc.Command) ([]byte, error) {
 	var e encoder
+	err := e.proposal(term, o, c)
+	return e.b, err
+}
+
+// proposal encodes a proposal that does nothing unless its entry is of the given term; 0 is any.
+// What a leader proposes because of what it remembers (a lease was not renewed) must not be appended
+// by a later leader, itself perhaps, after another has led in between.
+func (e *encoder) proposal(term uint64, o Origin, c mvcc.Command) error {
 	kind := kindOf(c)
 	if term != 0 {
 		e.byte(kind | proposalInTerm)
@@ -48,9 +53,9 @@ func encodeProposalIn(term uint64, o Origin, c mvcc.Command) ([]byte, error) {
 	e.string(o.RequestID)
 	e.command(kind, c)
 	if len(e.b) > MaxProposalBytes {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(e.b), MaxProposalBytes)
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(e.b), MaxProposalBytes)
 	}
-	return e.b, nil
+	return nil
 }
 
 func kindOf(c mvcc.Command) byte {
@@ -84,14 +89,10 @@ func decodeProposal(b []byte) (Origin, mvcc.Command, error) {
 
 func decodeProposed(b []byte) (p proposed, err error) {
 	d := decoder{b: b}
-	kind := d.byte()
-	if kind&proposalInTerm != 0 {
-		if p.term = d.uvarint(); p.term == 0 {
-			d.fail()
-		}
-	}
+	kind, term := d.proposalKind()
+	p.term = term
 	p.origin = Origin{User: d.string(), UserAgent: d.string(), RequestID: d.string()}
-	p.command = d.command(kind &^ proposalInTerm)
+	p.command = d.command(kind)
 	return p, d.end()
 }
 
@@ -130,16 +131,41 @@ func decodeEntry(b []byte) ([]proposed, error) {
 // decodeCommands returns the commands of an entry of a term, in order. They point into b. In the place
 // of a proposal for another term is a command that does nothing.
 func decodeCommands(b []byte, term uint64) ([]mvcc.Command, error) {
-	proposals, err := decodeEntry(b)
-	if err != nil {
-		return nil, err
+	d := decoder{b: b}
+	if v := d.byte(); v != entryVersion {
+		return nil, fmt.Errorf("%w: entry of version %d, want %d", ErrFormat, v, entryVersion)
 	}
-	commands := make([]mvcc.Command, len(proposals))
-	for i, p := range proposals {
-		commands[i] = p.command
-		if p.term != 0 && p.term != term {
-			commands[i] = mvcc.Command{Checkpoint: []mvcc.LeaseCheckpoint{}}
+	commands := make([]mvcc.Command, d.count())
+	room := newRoom(len(commands))
+	for i := range commands {
+		p := decoder{b: d.bytes(), room: room}
+		if commands[i] = p.commandIn(term); p.end() != nil {
+			return nil, fmt.Errorf("proposal %d of an entry: %w", i, ErrFormat)
 		}
 	}
-	return commands, nil
+	return commands, d.end()
+}
+
+// commandIn decodes a proposal in an entry of a term, without who asked.
+func (d *decoder) commandIn(term uint64) mvcc.Command {
+	kind, only := d.proposalKind()
+	for range 3 { // who asked
+		d.bytes()
+	}
+	c := d.command(kind)
+	if only != 0 && only != term {
+		return mvcc.Command{Checkpoint: []mvcc.LeaseCheckpoint{}}
+	}
+	return c
+}
+
+// proposalKind decodes a proposal's kind, and the only term in which it counts, 0 for any.
+func (d *decoder) proposalKind() (kind byte, term uint64) {
+	kind = d.byte()
+	if kind&proposalInTerm != 0 {
+		if term = d.uvarint(); term == 0 {
+			d.fail()
+		}
+	}
+	return kind &^ proposalInTerm, term
 }

@@ -159,7 +159,7 @@ func TestWaitingProposalsShareAnEntry(t *testing.T) {
 	require.NoError(t, m.WaitReady(t.Context()))
 	before := m.raft.LastIndex()
 
-	p := newProposer(m.raft) // not started yet: everything waits
+	p := newProposer(m.raft, time.Minute) // not started yet: everything waits
 	data, err := encodeProposal(Origin{}, mvcc.Command{Txn: new(putTxn("k", "v"))})
 	require.NoError(t, err)
 	const n = 20

@@ -13,9 +13,10 @@ import (
 
 // fsm is the state machine that raft drives: it hands committed entries to the mvcc store.
 type fsm struct {
-	store  *mvcc.Store
-	lessor *lessor   // hears of leases that come and go; may be nil
-	meter  *fsmMeter // counts what is applied; may be nil
+	store   *mvcc.Store
+	lessor  *lessor   // hears of leases that come and go; may be nil
+	meter   *fsmMeter // counts what is applied; may be nil
+	noSpace *noSpace  // hears of alarms; may be nil
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -46,6 +47,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	for i, r := range results {
 		if r.Err == nil {
 			f.lessor.applied(commands[i])
+			f.noSpace.applied(commands[i])
 		}
 	}
 	return results
@@ -57,6 +59,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) { return snapshot(*f), nil }
 
 // Restore implements raft.FSM: a leader sent its snapshot.
 func (f *fsm) Restore(r io.ReadCloser) error {
+	defer f.noSpace.restored()
 	return errors.Join(f.store.Restore(newUnsealed(r)), r.Close())
 }
 

@@ -31,6 +31,7 @@ type Member struct {
 	readIndex *readIndex
 	forwarder *forwarder
 	lessor    *lessor
+	noSpace   *noSpace
 	retention retention
 	counters  counters
 	changes   turn          // held by who makes a change of membership; comes before all other locks
@@ -95,18 +96,42 @@ func (m *Member) Compact(ctx context.Context, revision int64) error {
 // HashAt is the fingerprint of this member's content at a revision (0: what it has applied now).
 func (m *Member) HashAt(revision int64) (mvcc.Hash, int64, error) { return m.store.HashAt(revision) }
 
+// propose has the leader propose, usually this member.
 func (m *Member) propose(ctx context.Context, c mvcc.Command) (res mvcc.Result, err error) {
-	data, err := encodeProposal(originOf(ctx), c)
-	if err != nil {
+	e := encoders.Get().(*encoder)
+	if err := e.proposal(0, originOf(ctx), c); err != nil {
 		return res, err
 	}
+	if m.leads() {
+		res, err = m.proposeHere(ctx, c, e.b)
+	} else {
+		err = ErrNotLeader
+	}
+	if retriable(err) {
+		res, err = m.proposeAnywhere(ctx, c, e.b)
+	}
+	if err == nil { // else somebody may still look at it
+		e.recycle()
+	}
+	return res, err
+}
+
+func (m *Member) proposeHere(ctx context.Context, c mvcc.Command, data []byte) (mvcc.Result, error) {
+	if err := m.checkSpace(c); err != nil {
+		return mvcc.Result{}, err
+	}
+	return m.proposer.propose(ctx, data)
+}
+
+// proposeAnywhere looks for the leader.
+func (m *Member) proposeAnywhere(ctx context.Context, c mvcc.Command, data []byte) (res mvcc.Result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.RequestTimeout)
 	defer cancel()
 	err = m.onLeader(ctx, func(leader string) (err error) {
 		if leader != "" {
 			res, err = m.forwarder.propose(ctx, leader, data)
-		} else if err = m.checkSpace(c); err == nil {
-			res, err = m.proposer.propose(ctx, data)
+		} else {
+			res, err = m.proposeHere(ctx, c, data)
 		}
 		return err
 	})
@@ -183,5 +208,7 @@ func retriable(err error) bool {
 	}
 	return false
 }
+
+func (m *Member) leads() bool { return m.raft.State() == raft.Leader }
 
 func (m *Member) raftID() raft.ServerID { return raft.ServerID(m.cfg.NodeID) }

@@ -87,14 +87,15 @@ func newProposalMeter() proposalMeter {
 	return proposalMeter{took: mvcc.NewDurations("kontiki_store_proposal_duration_seconds", "Time from a proposal to its outcome, on the leader.")}
 }
 
-// begin counts a proposal until the function that it returns is called.
-func (m *proposalMeter) begin() (end func()) {
-	start := time.Now()
+// begin counts a proposal until end.
+func (m *proposalMeter) begin() (start time.Time) {
 	m.pending.Add(1)
-	return func() {
-		m.pending.Add(-1)
-		m.took.Since(start)
-	}
+	return time.Now()
+}
+
+func (m *proposalMeter) end(start time.Time) {
+	m.pending.Add(-1)
+	m.took.Since(start)
 }
 
 // snapshotMeter counts snapshots that were sent to others.

@@ -90,6 +90,7 @@ func (m *Member) startRaft() error {
 	m.unwritten = logs
 	m.transport = newTransport(m.mux, m.cfg, logs.Written)
 	m.lessor = newLessor(m.store, m.cfg)
+	m.noSpace = &noSpace{store: m.store}
 	rc := m.cfg.raftConfig()
 	if err := m.bootstrap(rc, logs); err != nil {
 		return err
@@ -98,13 +99,13 @@ func (m *Member) startRaft() error {
 		return err
 	}
 	voting := newElectorate(m.transport, m.raftID(), m.guard)
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied}, voting.log, m.log, m.snapshots, voting)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied, m.noSpace}, voting.log, m.log, m.snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}
 	voting.of(m.raft)
 	logs.Of(m.raft)
-	m.proposer = newProposer(m.raft)
+	m.proposer = newProposer(m.raft, m.cfg.RequestTimeout)
 	m.proposer.start()
 	m.forwarder = newForwarder(m.mux)
 	m.readIndex = newReadIndex(m.raft, m.store, &quorum{m.raft, m.raftID(), m.forwarder})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -26,6 +27,8 @@ type proposer struct {
 	slots    chan struct{}  // one for each entry between pack and settle
 	stop     chan struct{}
 	group    sync.WaitGroup
+	expiry   expiry
+	free     sync.Pool // of proposals that were answered: nobody has them any more
 	meter    proposalMeter
 }
 
@@ -39,8 +42,9 @@ const (
 // proposal is one encoded proposal on its way.
 type proposal struct {
 	data  []byte
-	state atomic.Int32 // one of the states below
-	done  chan outcome // room for one
+	over  <-chan struct{} // closed when it is to be given up
+	state atomic.Int32    // one of the states below
+	done  chan outcome    // room for one
 }
 
 const (
@@ -59,13 +63,16 @@ type flight struct {
 	proposals []*proposal
 }
 
-func newProposer(r *raft.Raft) *proposer {
+// newProposer makes a proposer that gives up proposals that have no outcome after a timeout.
+func newProposer(r *raft.Raft, timeout time.Duration) *proposer {
 	return &proposer{
+		expiry:   expiry{timeout: timeout},
 		raft:     r,
 		queue:    make(chan *proposal, maxQueue),
 		inFlight: make(chan flight, maxInFlight),
 		slots:    make(chan struct{}, maxInFlight),
 		stop:     make(chan struct{}),
+		free:     sync.Pool{New: func() any { return &proposal{done: make(chan outcome, 1)} }},
 		meter:    newProposalMeter(),
 	}
 }
@@ -81,10 +88,11 @@ func (p *proposer) close() {
 	p.group.Wait()
 }
 
-// propose hands a proposal to raft and waits for its outcome. If ctx ends first, the error is
-// ErrUnknownOutcome if raft has the proposal, and the context's if it does not.
+// propose hands a proposal to raft and waits for its outcome. If ctx or the timeout ends first, the error is
+// ErrUnknownOutcome if raft has the proposal, and the context's if it does not. After any other error, or none, data is
+// the caller's again.
 func (p *proposer) propose(ctx context.Context, data []byte) (mvcc.Result, error) {
-	defer p.meter.begin()()
+	defer p.meter.end(p.meter.begin())
 	pr, err := p.enqueue(ctx, data)
 	if err != nil {
 		return mvcc.Result{}, err
@@ -94,12 +102,15 @@ func (p *proposer) propose(ctx context.Context, data []byte) (mvcc.Result, error
 
 // enqueue puts a proposal into the queue. Proposals come into the log in the order of the queue, or not at all.
 func (p *proposer) enqueue(ctx context.Context, data []byte) (*proposal, error) {
-	pr := &proposal{data: data, done: make(chan outcome, 1)}
+	pr := p.free.Get().(*proposal)
+	pr.data, pr.over = data, p.expiry.next()
 	select {
 	case p.queue <- pr:
 		return pr, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-pr.over:
+		return nil, context.DeadlineExceeded
 	case <-p.stop:
 		return nil, ErrClosed
 	}
@@ -110,9 +121,11 @@ func (p *proposer) await(ctx context.Context, pr *proposal) (mvcc.Result, error)
 	var gaveUp error
 	select {
 	case o := <-pr.done:
-		return o.result, o.err
+		return p.answered(pr, o)
 	case <-ctx.Done():
 		gaveUp = ctx.Err()
+	case <-pr.over:
+		gaveUp = context.DeadlineExceeded
 	case <-p.stop:
 		gaveUp = ErrClosed
 	}
@@ -121,10 +134,19 @@ func (p *proposer) await(ctx context.Context, pr *proposal) (mvcc.Result, error)
 	}
 	select { // raft has it; close waits for it too
 	case o := <-pr.done:
-		return o.result, o.err
+		return p.answered(pr, o)
 	case <-ctx.Done():
 		return mvcc.Result{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
+	case <-pr.over:
+		return mvcc.Result{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, context.DeadlineExceeded)
 	}
+}
+
+func (p *proposer) answered(pr *proposal, o outcome) (mvcc.Result, error) {
+	pr.data, pr.over = nil, nil
+	pr.state.Store(waiting)
+	p.free.Put(pr)
+	return o.result, o.err
 }
 
 // pack fills entries and hands them to raft.

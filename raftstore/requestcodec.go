@@ -27,9 +27,9 @@ func (d *decoder) txn(depth int) *mvcc.TxnRequest {
 	if depth > mvcc.MaxTxnDepth {
 		d.fail()
 	}
-	r := &mvcc.TxnRequest{}
+	r := d.newTxn()
 	if n := d.count(); n > 0 {
-		r.Compare = make([]mvcc.Compare, n)
+		r.Compare = d.newCompares(n)
 		for i := range r.Compare {
 			r.Compare[i] = d.compare()
 		}
@@ -44,7 +44,7 @@ func (d *decoder) ops(depth int) []mvcc.Op {
 	if n == 0 {
 		return nil
 	}
-	ops := make([]mvcc.Op, 0, min(n, mvcc.MaxTxnOps))
+	ops := d.newOps(min(n, mvcc.MaxTxnOps))
 	for range n {
 		if d.bad {
 			return nil
@@ -127,7 +127,8 @@ func isBounded(r *mvcc.RangeRequest) bool {
 func (d *decoder) op(depth int) (op mvcc.Op) {
 	switch d.byte() {
 	case opRange:
-		r := &mvcc.RangeRequest{Key: d.bytes(), End: d.bytes(), Revision: d.varint(), Limit: d.varint()}
+		r := d.newRange()
+		r.Key, r.End, r.Revision, r.Limit = d.bytes(), d.bytes(), d.varint(), d.varint()
 		f := d.flags(4)
 		r.KeysOnly, r.CountOnly = f[0], f[1]
 		if f[2] {
@@ -139,7 +140,8 @@ func (d *decoder) op(depth int) (op mvcc.Op) {
 		}
 		op.Range = r
 	case opPut:
-		r := &mvcc.PutRequest{Key: d.bytes(), Value: d.bytes(), Lease: d.varint()}
+		r := d.newPut()
+		r.Key, r.Value, r.Lease = d.bytes(), d.bytes(), d.varint()
 		f := d.flags(3)
 		r.PrevKV, r.IgnoreValue, r.IgnoreLease = f[0], f[1], f[2]
 		op.Put = r
