@@ -33,7 +33,7 @@ func (s *Store) Stats() (Stats, error) {
 		TailBytes: s.tail.bytes, PendingBytes: s.tail.undurableBytes(),
 	}
 	for _, w := range s.watchers.list {
-		if w.missed.Load() > 0 && len(w.out) > 0 {
+		if w.slow() {
 			st.SlowWatchers++
 		}
 	}

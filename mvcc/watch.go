@@ -11,13 +11,14 @@ import (
 // its receiver. So a slow receiver costs no memory, holds nobody up and misses nothing; all it can
 // run into is a compaction, and then it is told so.
 //
-//	Apply ── missed = 7, wake ──►  watcher's goroutine ── batch ──► out (room for one) ──► receiver
+//	Apply ── missed = 7, wake ──►  watcher's goroutine ── batch ──► deliver: out (room for one) ──► receiver
 //	                                  │ reads [7, newest] from tail or file
 type watcher struct {
-	req  WatchRequest
-	keys keyRange
-	out  chan WatchBatch
-	wake chan struct{} // room for one
+	req     WatchRequest
+	keys    keyRange
+	deliver func(WatchBatch) bool // false ends the watch
+	out     chan WatchBatch       // that deliver fills; nil in a WatchFunc
+	wake    chan struct{}         // room for one
 
 	// next is the first revision that was not looked at, and behind says that the last look did not
 	// reach the newest one. Only the watcher's goroutine uses them.
@@ -29,6 +30,8 @@ type watcher struct {
 	missed atomic.Int64
 	// told is the last revision that the receiver was told of.
 	told atomic.Int64
+	// busy says that deliver runs.
+	busy atomic.Bool
 }
 
 // watchers are the watches that run. It is guarded by Store.mu.
@@ -80,18 +83,58 @@ func (ws *watchers) remove(w *watcher) {
 // PrevKV it has to start above: the versions before are gone (but see PartialPrevKV). Below, the first and only batch
 // carries ErrCompacted (KV-17). The same happens later to a watcher so slow that a compaction passes it.
 func (s *Store) Watch(ctx context.Context, req WatchRequest) <-chan WatchBatch {
-	w := &watcher{
-		req: req, keys: keyRange{req.Key, req.End},
-		out: make(chan WatchBatch, 1), wake: make(chan struct{}, 1),
+	out := make(chan WatchBatch, 1)
+	w := newWatcher(req)
+	w.out, w.deliver = out, func(b WatchBatch) bool {
+		select {
+		case out <- b:
+			return true
+		case <-ctx.Done():
+		case <-s.background.stop:
+			endClosed(out, b.Revision)
+		}
+		return false
 	}
+	s.start(ctx, w, func() { close(out) })
+	return out
+}
+
+// WatchFunc is Watch with calls in place of a channel: deliver gets each batch in the watch's own goroutine, which
+// spares waking another one. The watch ends when deliver returns false, too. The channel that is returned is closed when deliver is
+// not called any more. The end of ctx does not interrupt deliver, and Close waits until it has returned.
+func (s *Store) WatchFunc(ctx context.Context, req WatchRequest, deliver func(WatchBatch) bool) <-chan struct{} {
+	done := make(chan struct{})
+	w := newWatcher(req)
+	w.deliver = deliver
+	s.start(ctx, w, func() { close(done) })
+	return done
+}
+
+func newWatcher(req WatchRequest) *watcher {
+	return &watcher{req: req, keys: keyRange{req.Key, req.End}, wake: make(chan struct{}, 1)}
+}
+
+// start starts a watcher's goroutine, which calls ended at the end.
+func (s *Store) start(ctx context.Context, w *watcher, ended func()) {
+	err := s.register(w, func() {
+		defer ended()
+		defer s.unregister(w)
+		s.serve(ctx, w)
+	})
+	if err != nil {
+		w.deliver(WatchBatch{Revision: s.Revision(), Err: err})
+		ended()
+	}
+}
+
+// register lets a watcher see all that is applied from now on, in a goroutine that does run, unless the store is closed.
+func (s *Store) register(w *watcher, run func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		w.out <- WatchBatch{Revision: s.meta.revision, Err: ErrClosed}
-		close(w.out)
-		return w.out
+		return ErrClosed
 	}
-	w.next = req.StartRevision
+	w.next = w.req.StartRevision
 	if w.next <= 0 {
 		w.next = s.meta.revision + 1
 	}
@@ -100,32 +143,23 @@ func (s *Store) Watch(ctx context.Context, req WatchRequest) <-chan WatchBatch {
 		w.missed.Store(w.next)
 	}
 	s.watchers.list = append(s.watchers.list, w)
-	s.background.group.Go(func() { s.serve(ctx, w) })
-	return w.out
+	s.background.group.Go(run)
+	return nil
 }
 
 // serve is a watcher's goroutine.
 func (s *Store) serve(ctx context.Context, w *watcher) {
-	defer close(w.out)
-	defer s.unregister(w)
 	for {
 		batch, more := s.collect(w)
 		if batch.Err != nil || len(batch.Events) > 0 || w.req.Progress && batch.Revision > w.told.Load() {
-			select {
-			case w.out <- batch:
-				w.told.Store(batch.Revision)
-				s.counts.Events.Add(int64(len(batch.Events)))
-			case <-ctx.Done():
-				return
-			case <-s.background.stop:
-				w.endClosed(batch.Revision)
+			if !s.hand(w, batch) || batch.Err != nil {
 				return
 			}
 		}
-		if batch.Err != nil {
-			return
-		}
 		if more {
+			if ctx.Err() != nil {
+				return
+			}
 			continue
 		}
 		select {
@@ -133,20 +167,37 @@ func (s *Store) serve(ctx context.Context, w *watcher) {
 		case <-ctx.Done():
 			return
 		case <-s.background.stop:
-			w.endClosed(batch.Revision)
+			s.hand(w, WatchBatch{Revision: batch.Revision, Err: ErrClosed})
 			return
 		}
 	}
 }
 
+// hand gives the receiver a batch; false if the receiver wants no more.
+func (s *Store) hand(w *watcher, b WatchBatch) bool {
+	w.busy.Store(true)
+	defer w.busy.Store(false)
+	if !w.deliver(b) {
+		return false
+	}
+	w.told.Store(b.Revision)
+	s.counts.Events.Add(int64(len(b.Events)))
+	return true
+}
+
+// slow reports whether the receiver leaves events lying while more have come.
+func (w *watcher) slow() bool {
+	return w.missed.Load() > 0 && (len(w.out) > 0 || w.out == nil && w.busy.Load())
+}
+
 // endClosed makes ErrClosed the last batch, in place of one that nobody has taken yet if need be:
 // the receiver will resume from what it has seen, and Close must not wait for it.
-func (w *watcher) endClosed(revision int64) {
+func endClosed(out chan WatchBatch, revision int64) {
 	select {
-	case <-w.out:
+	case <-out:
 	default:
 	}
-	w.out <- WatchBatch{Revision: revision, Err: ErrClosed}
+	out <- WatchBatch{Revision: revision, Err: ErrClosed}
 }
 
 func (s *Store) unregister(w *watcher) {

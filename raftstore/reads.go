@@ -23,6 +23,11 @@ func (m *Member) LocalTxn(req *mvcc.TxnRequest) (mvcc.TxnResult, error) { return
 // LocalRevision is the newest revision of this member's copy.
 func (m *Member) LocalRevision() int64 { return m.store.Revision() }
 
+// WatchFunc is Watch with calls in place of a channel; see mvcc.Store.WatchFunc.
+func (m *Member) WatchFunc(ctx context.Context, req mvcc.WatchRequest, deliver func(mvcc.WatchBatch) bool) <-chan struct{} {
+	return m.store.WatchFunc(ctx, req, deliver)
+}
+
 // RequestProgress has the watches on this member that ask for progress catch up with LocalRevision now.
 func (m *Member) RequestProgress() { m.store.RequestProgress() }
 

@@ -18,7 +18,7 @@ type Member interface {
 
 	Txn(ctx context.Context, req mvcc.TxnRequest) (mvcc.TxnResult, error)
 	Compact(ctx context.Context, revision int64) error
-	Watch(ctx context.Context, req mvcc.WatchRequest) <-chan mvcc.WatchBatch
+	WatchFunc(ctx context.Context, req mvcc.WatchRequest, deliver func(mvcc.WatchBatch) bool) (done <-chan struct{})
 	RequestProgress()
 
 	GrantLease(ctx context.Context, id, ttlSeconds int64) (mvcc.Lease, error)

@@ -18,45 +18,43 @@ type watch struct {
 	req    *pb.WatchCreateRequest
 	ctx    context.Context // ends with the watch
 	cancel context.CancelFunc
-	done   chan struct{} // closed when nothing of the watch comes any more
+	done   <-chan struct{} // closed when nothing of the watch comes any more; receive alone uses it
 
-	seen int64 // everything up to here is in the stream's queue; 0 while the watch begins in the future
+	seen int64 // everything up to here was sent; 0 while the watch begins in the future
 	idle bool  // no event since the last periodic progress
 }
 
 // start runs the watch; now is the revision that its client was told.
 func (w *watch) start(now int64) {
-	out := w.stream.member.Watch(w.ctx, watchRequest(w.req, now))
-	go w.run(out)
+	w.done = w.stream.member.WatchFunc(w.ctx, watchRequest(w.req, now), w.take)
 }
 
-func (w *watch) run(out <-chan mvcc.WatchBatch) {
-	defer close(w.done)
-	defer w.cancel()
-	for b := range out {
-		if b.Err != nil {
-			w.fail(b)
-			return
-		}
-		if len(b.Events) > 0 && !w.deliver(b) {
-			return
-		}
-		w.saw(b)
-		w.stream.answerProgress()
+// take is called by the store with each batch; false ends the watch.
+func (w *watch) take(b mvcc.WatchBatch) bool {
+	if b.Err != nil {
+		w.fail(b)
+		w.cancel()
+		return false
 	}
+	if len(b.Events) > 0 && !w.deliver(b) {
+		return false
+	}
+	w.saw(b)
+	w.stream.answerProgress()
+	return true
 }
 
-// deliver puts the events of a batch in the queue, in parts if the client can have them so.
+// deliver sends the events of a batch, in parts if the client can have them so.
 func (w *watch) deliver(b mvcc.WatchBatch) bool {
 	r := &pb.WatchResponse{Header: w.stream.header.at(b.Revision), WatchId: w.id}
 	for _, e := range b.Events {
 		r.Events = append(r.Events, event(e))
 	}
 	if !w.req.Fragment {
-		return w.stream.send(w.ctx, r)
+		return w.stream.send(r)
 	}
 	for _, part := range fragments(r, w.stream.config.MaxRequestBytes+overheadBytes) {
-		if !w.stream.send(w.ctx, part) {
+		if !w.stream.send(part) {
 			return false
 		}
 	}
@@ -104,7 +102,7 @@ func (w *watch) fail(b mvcc.WatchBatch) {
 	if !errors.Is(b.Err, mvcc.ErrCompacted) {
 		r.CancelReason = b.Err.Error()
 	}
-	ws.send(ws.ctx, r)
+	ws.send(r)
 	ws.answerProgress()
 }
 

@@ -17,7 +17,7 @@ func (ws *watchStream) requestProgress() {
 // answerProgress keeps the promise of requestProgress, if it can be kept.
 func (ws *watchStream) answerProgress() {
 	if revision := ws.progressMade(); revision > 0 {
-		ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(revision), WatchId: noWatch})
+		ws.send(&pb.WatchResponse{Header: ws.header.at(revision), WatchId: noWatch})
 	}
 }
 
@@ -45,7 +45,7 @@ func (ws *watchStream) progressMade() int64 {
 // periodicProgress tells the watches that want it, and had no event since the last time, how far they are.
 func (ws *watchStream) periodicProgress() {
 	for _, w := range ws.idleWatches() {
-		ws.send(w.ctx, &pb.WatchResponse{Header: ws.header.at(w.seenNow()), WatchId: w.id})
+		ws.send(&pb.WatchResponse{Header: ws.header.at(w.seenNow()), WatchId: w.id})
 	}
 }
 

@@ -22,17 +22,16 @@ type watchServer struct {
 
 // watchStream is one gRPC stream with any number of watches on it.
 //
-//	client ── create, cancel, progress? ──► receive ──► answers ──┐
-//	                                                              ├──► out ──► Watch ──► client
-//	mvcc ── batches ──► a goroutine for each watch ───────────────┘
+//	client ── create, cancel, progress? ──► receive ── answers ──┐
+//	                                                             ├──► stream ──► client
+//	mvcc ── batches, in a goroutine for each watch ── take ──────┘
 //
-// What comes first into out goes first to the client. A client that does not read fills out, and
-// everything before it waits, without holding up the store (mvcc/watch.go) or other streams.
+// What is sent first comes first to the client. Who sends to a client that does not read waits, without
+// holding up the store (mvcc/watch.go) or other streams.
 type watchStream struct {
 	*Server
-	ctx  context.Context // the stream's
-	out  chan *pb.WatchResponse
-	fail chan error // room for one: what ends the stream
+	stream pb.Watch_WatchServer // several goroutines send at a time, which grpcserver allows
+	fail   chan error           // room for one: what ends the stream
 
 	mu       sync.Mutex // guards everything below, and watch.seen and watch.idle
 	watches  map[int64]*watch
@@ -40,34 +39,23 @@ type watchStream struct {
 	progress int64 // somebody asked for progress when this was the newest revision; 0 if nobody waits
 }
 
-// outBuffer bounds the responses of a stream that wait for the client; each has about a MiB at most.
-const outBuffer = 16
-
 // noWatch is the id in an answer that is about no watch, or about all of a stream.
 const noWatch = -1
 
 // Watch implements pb.WatchServer.
 func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
-	ws := &watchStream{
-		Server: s.Server, ctx: ctx, out: make(chan *pb.WatchResponse, outBuffer),
-		fail: make(chan error, 1), watches: map[int64]*watch{},
-	}
-	defer ws.cancelAll()
+	defer cancel() // and with it all watches
+	ws := &watchStream{Server: s.Server, stream: stream, fail: make(chan error, 1), watches: map[int64]*watch{}}
 	// receive ends when gRPC ends the stream, which is after this function has returned.
-	go ws.receive(stream)
+	go ws.receive(ctx)
 
 	tick := time.NewTicker(s.config.ProgressInterval)
 	defer tick.Stop()
 	for {
 		select {
-		case r := <-ws.out:
-			if err := stream.Send(r); err != nil {
-				return err
-			}
 		case <-tick.C:
-			go ws.periodicProgress() // it waits for room in out, which is made here
+			ws.periodicProgress()
 		case err := <-ws.fail:
 			return err
 		case <-ctx.Done():
@@ -76,15 +64,8 @@ func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	}
 }
 
-// send puts a response in the queue; false if the stream has ended.
-func (ws *watchStream) send(ctx context.Context, r *pb.WatchResponse) bool {
-	select {
-	case ws.out <- r:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+// send sends a response; false if the stream has ended.
+func (ws *watchStream) send(r *pb.WatchResponse) bool { return ws.stream.Send(r) == nil }
 
 // end ends the stream with an error; the first one counts.
 func (ws *watchStream) end(err error) {
@@ -94,9 +75,9 @@ func (ws *watchStream) end(err error) {
 	}
 }
 
-func (ws *watchStream) receive(stream pb.Watch_WatchServer) {
+func (ws *watchStream) receive(ctx context.Context) {
 	for {
-		r, err := stream.Recv()
+		r, err := ws.stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF):
 			return // the client asks for nothing more; its watches go on
@@ -107,7 +88,7 @@ func (ws *watchStream) receive(stream pb.Watch_WatchServer) {
 		switch v := r.RequestUnion.(type) {
 		case *pb.WatchRequest_CreateRequest:
 			if v.CreateRequest != nil {
-				ws.create(v.CreateRequest)
+				ws.create(ctx, v.CreateRequest)
 			}
 		case *pb.WatchRequest_CancelRequest:
 			if v.CancelRequest != nil {
@@ -119,23 +100,23 @@ func (ws *watchStream) receive(stream pb.Watch_WatchServer) {
 	}
 }
 
-// create starts a watch. The answer that it was created goes into the queue before its first event.
-func (ws *watchStream) create(r *pb.WatchCreateRequest) {
+// create starts a watch. The answer that it was created goes before its first event.
+func (ws *watchStream) create(ctx context.Context, r *pb.WatchCreateRequest) {
 	if len(r.Key) == 0 {
 		r.Key = []byte{0}
 	}
 	// A watch without a start sees all that comes after the revision in the answer.
 	now := ws.member.LocalRevision()
 	if reason := refuseWatch(r); reason != "" {
-		ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reason})
+		ws.send(&pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reason})
 		return
 	}
-	w := ws.add(r)
+	w := ws.add(ctx, r)
 	if w == nil {
-		ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reasonDuplicateWatch})
+		ws.send(&pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reasonDuplicateWatch})
 		return
 	}
-	ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.at(now), WatchId: w.id, Created: true})
+	ws.send(&pb.WatchResponse{Header: ws.header.at(now), WatchId: w.id, Created: true})
 	w.start(now)
 }
 
@@ -152,7 +133,7 @@ func refuseWatch(r *pb.WatchCreateRequest) string {
 }
 
 // add makes a watch with the id that is asked for, or the next that is free; nil if it is taken.
-func (ws *watchStream) add(r *pb.WatchCreateRequest) *watch {
+func (ws *watchStream) add(ctx context.Context, r *pb.WatchCreateRequest) *watch {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	id := r.WatchId
@@ -165,8 +146,8 @@ func (ws *watchStream) add(r *pb.WatchCreateRequest) *watch {
 	} else if ws.watches[id] != nil {
 		return nil
 	}
-	w := &watch{stream: ws, id: id, req: r, done: make(chan struct{})}
-	w.ctx, w.cancel = context.WithCancel(ws.ctx)
+	w := &watch{stream: ws, id: id, req: r}
+	w.ctx, w.cancel = context.WithCancel(ctx)
 	ws.watches[id] = w
 	return w
 }
@@ -179,7 +160,7 @@ func (ws *watchStream) cancel(id int64) {
 	}
 	w.cancel()
 	<-w.done
-	ws.send(ws.ctx, &pb.WatchResponse{Header: ws.header.now(), WatchId: id, Canceled: true})
+	ws.send(&pb.WatchResponse{Header: ws.header.now(), WatchId: id, Canceled: true})
 	ws.answerProgress() // it may have been the one that was behind
 }
 
@@ -190,14 +171,6 @@ func (ws *watchStream) take(id int64) *watch {
 	w := ws.watches[id]
 	delete(ws.watches, id)
 	return w
-}
-
-func (ws *watchStream) cancelAll() {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	for _, w := range ws.watches {
-		w.cancel() // and their context ends with the stream's anyway
-	}
 }
 
 // watchRequest is what the store is asked for. Every watch asks for progress, so that the stream knows

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"math"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -121,9 +122,18 @@ func (s *stream) serveUnary() {
 	m := s.head.method
 	answer, err := m.unary(m.impl, s.ctx, s.decode, s.conn.server.config.Unary)
 	if err == nil {
-		err = s.send(answer)
+		err = s.answer(answer)
 	}
 	s.finish(err)
+}
+
+// answer sends the answer of a unary call, however long it is.
+func (s *stream) answer(v any) error {
+	data, err := s.conn.server.encode(v)
+	if err == nil {
+		_, err = s.put(data, math.MaxInt)
+	}
+	return err
 }
 
 func (s *stream) decode(v any) error { return s.unmarshal(s.message, v) }
@@ -164,12 +174,25 @@ func (s *stream) RecvMsg(v any) error {
 	return s.unmarshal(message, v)
 }
 
-// SendMsg implements grpc.ServerStream. It waits while much of what was sent before is still here.
+// SendMsg implements grpc.ServerStream. It waits while much of what was sent before is still here. Unlike that of
+// grpc-go it may be called by several goroutines at a time.
 func (s *stream) SendMsg(v any) error {
-	if err := s.send(v); err != nil {
+	data, err := s.conn.server.encode(v)
+	if err != nil {
 		return err
 	}
-	return s.awaitRoom()
+	for {
+		room, err := s.put(data, muchBytes)
+		if room == nil {
+			return err
+		}
+		select {
+		case <-room:
+		case <-s.ctx.Done():
+			data.Free()
+			return status.FromContextError(s.ctx.Err()).Err()
+		}
+	}
 }
 
 var errNoHeaders = status.Error(codes.Unimplemented, "grpcserver: calls cannot send headers")

@@ -208,26 +208,36 @@ func (s *stream) gone() {
 	}
 }
 
-// send hands a message to the writer.
-func (s *stream) send(v any) error {
-	data, err := s.conn.server.config.Codec.Marshal(v)
+// encode makes a message with its prefix.
+func (s *Server) encode(v any) (mem.BufferSlice, error) {
+	data, err := s.config.Codec.Marshal(v)
 	if err != nil {
-		return status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
+		return nil, status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
 	}
-	n := data.Len()
 	prefix := make(mem.SliceBuffer, prefixBytes)
-	binary.BigEndian.PutUint32(prefix[1:], uint32(n))
+	binary.BigEndian.PutUint32(prefix[1:], uint32(data.Len()))
+	return append(mem.BufferSlice{prefix}, data...), nil
+}
+
+// put hands a message to the writer, unless most bytes wait already: room is closed when that has changed.
+func (s *stream) put(data mem.BufferSlice, most int) (room <-chan struct{}, err error) {
 	c := s.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		data.Free()
-		return errGone
+		return nil, errGone
+	case s.bytes >= most:
+		if s.room == nil {
+			s.room = make(chan struct{})
+		}
+		return s.room, nil
 	}
-	s.data = append(append(s.data, prefix), data...)
-	s.bytes += prefixBytes + n
+	s.data = append(s.data, data...)
+	s.bytes += data.Len()
 	c.queue(s)
-	return nil
+	return nil, nil
 }
 
 // finish ends the call, once what it has sent has gone.
@@ -242,27 +252,3 @@ func (s *stream) finish(err error) {
 }
 
 var errGone = status.Error(codes.Unavailable, "grpc: the stream has ended")
-
-// awaitRoom waits until little of what was sent is still here.
-func (s *stream) awaitRoom() error {
-	room := s.awaited()
-	if room == nil {
-		return nil
-	}
-	select {
-	case <-room:
-		return nil
-	case <-s.ctx.Done():
-		return status.FromContextError(s.ctx.Err()).Err()
-	}
-}
-
-func (s *stream) awaited() <-chan struct{} {
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
-	if s.bytes < muchBytes || s.closed {
-		return nil
-	}
-	s.room = make(chan struct{})
-	return s.room
-}
