@@ -39,6 +39,7 @@ func (s *Server) serveUpdate(w http.ResponseWriter, r *http.Request, t *target) 
 	result, err := s.change(r.Context(), t, change{
 		options:      options,
 		uid:          string(m.GetUID()),
+		from:         m.GetResourceVersion(),
 		allowMissing: t.sub == nil && t.resource.Strategy.AllowCreateOnUpdate,
 		next: func(_ context.Context, live runtime.Object) (runtime.Object, error) {
 			if !sameRevision(m, live) { // before the work, for those who fight over one object
@@ -65,6 +66,7 @@ func codeOf(result storage.Result) int {
 type change struct {
 	options      writeOptions
 	uid          string // if set, must be the present object's
+	from         string // if set, the resourceVersion that the change is meant for
 	allowMissing bool   // create the object if there is none
 	// next makes the next version of live, which is a private copy, or an empty object if there is
 	// none yet. It has put the owners of the changed fields into managedFields.
@@ -75,6 +77,7 @@ type change struct {
 func (s *Server) change(ctx context.Context, t *target, c change) (storage.Result, error) {
 	result, err := t.store.Update(ctx, t.namespace, t.name, storage.UpdateOptions{
 		UID:           c.uid,
+		From:          c.from,
 		CreateMissing: c.allowMissing,
 		DryRun:        c.options.dryRun,
 	}, func(current *watch.Object) (runtime.Object, error) {

@@ -55,6 +55,9 @@ type UpdateOptions struct {
 	// UID and ResourceVersion, if set, must be those of the current object; else *PreconditionError.
 	UID             string
 	ResourceVersion string
+	// From is the resourceVersion that the change is meant for, if it can be for no other: an error of it is final
+	// once the current object is newer than that. Without it an error is only believed of the newest object.
+	From string
 	// CreateMissing calls the update func with nil if there is no object, and creates what it returns.
 	CreateMissing bool
 	DryRun        bool

@@ -20,6 +20,7 @@ type Store struct {
 	row   *registry.Resource
 	codec codec
 	cache *watch.Cache
+	turns turns // of updates
 }
 
 func newStore(b *Backend, row *registry.Resource) *Store {

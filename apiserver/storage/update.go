@@ -21,8 +21,8 @@ type Change func(current *watch.Object) (runtime.Object, error)
 // returns, on condition that the object has not changed meanwhile; if it has, it begins again. It is
 // every kind of write: an update, a create if CreateMissing is set, a deletion if change returns nil.
 //
-// The first attempt starts from the cached object, without asking the store: the condition of the
-// transaction protects it. Only a failure, or an update that changes nothing, makes it look whether
+// The first attempt starts from the cached object, or from what an update before it in this server has made (turns.go),
+// without asking the store: the condition of the transaction protects it. Only a failure, or an update that changes nothing, makes it look whether
 // what it started from was the newest.
 func (s *Store) Update(ctx context.Context, namespace, name string, options UpdateOptions, change Change) (Result, error) {
 	key, err := s.key(namespace, name)
@@ -30,9 +30,28 @@ func (s *Store) Update(ctx context.Context, namespace, name string, options Upda
 		return Result{}, err
 	}
 	u := update{Store: s, key: key, options: options, change: change}
-	if u.current, _, err = s.cache.Get(ctx, key); err != nil {
+	if options.DryRun {
+		return u.run(ctx, &turn{})
+	}
+	mine, err := s.turns.take(ctx, key)
+	if err != nil {
 		return Result{}, err
 	}
+	defer s.turns.pass(key, mine)
+	result, err := u.run(ctx, mine)
+	if err == nil && result.Changed {
+		mine.wrote(result)
+	}
+	return result, err
+}
+
+// run attempts the update until it has succeeded or failed for good.
+func (u *update) run(ctx context.Context, mine *turn) (Result, error) {
+	cached, revision, err := u.cache.Get(ctx, u.key)
+	if err != nil {
+		return Result{}, err
+	}
+	u.current = mine.newest(cached, revision)
 	for {
 		result, err := u.attempt(ctx)
 		if lost, ok := asLost(err); ok {
@@ -41,7 +60,7 @@ func (s *Store) Update(ctx context.Context, namespace, name string, options Upda
 			}
 			continue
 		}
-		if u.fresh || (err == nil && result.Changed && !options.DryRun) {
+		if u.fresh || (err == nil && result.Changed && !u.options.DryRun) || err != nil && u.passed() {
 			return result, err
 		}
 		same, freshErr := u.refresh(ctx)
@@ -64,6 +83,12 @@ type update struct {
 	current    *watch.Object // what the next attempt starts from; nil: no object
 	fresh      bool          // current was read from the store after the call began
 	claimsLost int           // attempts that failed for a claim alone
+}
+
+// passed says whether the current object is newer than the one that the change is meant for.
+func (u *update) passed() bool {
+	from, err := parseRevision(u.options.From)
+	return err == nil && from > 0 && u.current != nil && u.current.Revision > from
 }
 
 // attempt computes the next state from the current one and writes it.
