@@ -27,7 +27,7 @@ const (
 	stableFile    = "raft.db" // term and vote; and the log, with LogBoltDB
 	walDirectory  = "log"
 	logMmapBytes  = 1 << 30 // address space, not memory: see mvcc's mmapBytes
-	logCacheSize  = 128     // entries, for followers that are nearly up to date
+	logCacheSize  = 32      // entries, for the way from the log to followers and to the store: up to 2 MiB
 	lockTimeout   = 2 * time.Second
 	keptSnapshots = 1 // a snapshot is a copy of the store for others; this member has the store itself
 )
