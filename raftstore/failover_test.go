@@ -219,14 +219,23 @@ func TestSnapshotToFollower_RF03(t *testing.T) {
 		first, err := leader.log.FirstIndex()
 		require.NoError(t, err)
 		require.Greater(t, first, away.raft.LastIndex(), "the log does not reach back")
+		term, healed := leader.raft.CurrentTerm(), time.Now()
 		c.network.Heal()
+		for range 200 { // a second under load
+			_, err := leader.Txn(t.Context(), putTxn("k", "load"))
+			require.NoError(t, err)
+			time.Sleep(5 * time.Millisecond)
+		}
+		require.NoError(t, away.WaitReady(t.Context()))
+		require.Less(t, time.Since(healed), 60*time.Second)
+		require.LessOrEqual(t, leader.raft.CurrentTerm(), term+2, "no storm of elections")
 		c.same()
 		first, err = away.log.FirstIndex()
 		require.NoError(t, err)
 		require.True(t, first == 0 || first >= 200, "the old log is gone")
 
 		next := int64(3) // the watch goes on through the snapshot
-		for next <= 202 {
+		for next <= 402 {
 			for _, e := range (<-out).Events {
 				require.Equal(t, next, e.KV.ModRevision)
 				next++
