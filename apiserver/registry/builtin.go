@@ -85,6 +85,7 @@ func Builtin(options Options) *Table {
 	)
 	for _, r := range rows {
 		declare(t.scheme, r)
+		describeColumns(r)
 	}
 	if err := t.Add(rows...); err != nil {
 		panic(fmt.Sprintf("built-in rows: %v", err)) // two rows of this package collide

@@ -33,6 +33,9 @@ func columns(always []string, wide ...string) []metav1.TableColumnDefinition {
 var describeColumn = map[string]string{
 	"Name": metav1.ObjectMeta{}.SwaggerDoc()["name"],
 	"Age":  metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+	// of what has a pod template
+	"Containers": "Names of each container in the template.",
+	"Images":     "Images referenced by each container in the template.",
 }
 
 func column(name string, priority int32) metav1.TableColumnDefinition {

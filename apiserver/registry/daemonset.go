@@ -28,13 +28,18 @@ func daemonSets() *Resource {
 			dropGated(&d.Spec.Template.Spec)
 			countTemplates(d, old)
 		}),
-		Validate: validator(validateDaemonSet),
-		Warnings: warner(templateSpec, func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
+		Validate:        validator(validateDaemonSet),
+		UpdateRulesOnly: true,
+		Warnings:        warner(templateSpec, func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 		ValidateUpdate: updateValidator(func(d, old *appsv1.DaemonSet) field.ErrorList {
-			return immutable(specPath.Child("selector"), d.Spec.Selector, old.Spec.Selector)
+			faults := immutable(specPath.Child("selector"), d.Spec.Selector, old.Spec.Selector)
+			return append(faults, validateDaemonSet(d)...)
 		}),
 	}
-	status := statusOf(r, func(d, old *appsv1.DaemonSet) { d.Spec = old.Spec })
+	status := statusOf(r, func(d, old *appsv1.DaemonSet) {
+		d.Spec = old.Spec
+		countTemplates(d, old)
+	})
 	status.Validate = validateDaemonSetStatus
 	r.Subresources = []Subresource{status}
 	r.Columns = columns(

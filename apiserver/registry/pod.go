@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,7 @@ func pods() *Resource {
 		PrepareForUpdate: updatePreparer(preparePodUpdate),
 		Validate:         validator(validatePod),
 		ValidateUpdate:   updateValidator(validatePodUpdate),
-		Warnings:         warner(specPath, func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
+		Warnings:         warningsOfNewPod,
 		GracePeriod:      podGracePeriod,
 		ReturnDeleted:    true,
 	}
@@ -28,6 +29,14 @@ func pods() *Resource {
 	r.Fields = fieldSet(podFields)
 	r.Columns, r.Row = podColumns, cells(podRow)
 	return r
+}
+
+// warningsOfNewPod: on an update there is hardly anything left to warn of, and those who update pods are programs.
+func warningsOfNewPod(_ context.Context, obj runtime.Object) []string {
+	if exists(obj) {
+		return nil
+	}
+	return podWarnings(specPath, &obj.(*corev1.Pod).Spec)
 }
 
 func podFields(p *corev1.Pod) fields.Set {
