@@ -160,12 +160,15 @@ func (c *conn) headers(id uint32, part []byte, last bool) error {
 	if err != nil {
 		return err
 	}
+	if id%2 == 0 {
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
 	switch s := c.find(id); {
 	case s != nil: // trailers, of which gRPC has none from a client
 		if c.ends {
 			s.receiveEnd()
 		}
-	case id > c.lastID && id%2 == 1:
+	case id > c.lastID:
 		c.lastID = id
 		c.begin(id, h)
 	}

@@ -2,13 +2,13 @@ package grpcserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -48,7 +48,11 @@ const (
 	maxKnown     = 64       // blocks; when there are more, the decoder begins anew
 )
 
-var errHeadTooLarge = errors.New("grpcserver: too many headers")
+// What ends a connection: from then on the table is unknown.
+const (
+	errHeadTooLarge = http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
+	errHead         = http2.ConnectionError(http2.ErrCodeCompression)
+)
 
 func newHeads(s *Server, ctx context.Context) *heads {
 	h := &heads{server: s, ctx: ctx, known: map[string]*head{}}
@@ -57,17 +61,17 @@ func newHeads(s *Server, ctx context.Context) *heads {
 	return h
 }
 
-// decode returns what a block of headers says. An error ends the connection: from then on the table is unknown.
+// decode returns what a block of headers says.
 func (h *heads) decode(block []byte) (*head, error) {
 	if known := h.known[string(block)]; known != nil {
 		return known, nil
 	}
 	h.path, h.encoding, h.contentType, h.timeout, h.metadata, h.bytes = "", "", "", "", metadata.MD{}, 0
 	if _, err := h.decoder.Write(block); err != nil {
-		return nil, err
+		return nil, errHead
 	}
 	if err := h.decoder.Close(); err != nil {
-		return nil, err
+		return nil, errHead
 	}
 	if h.bytes > maxHeadBytes {
 		return nil, errHeadTooLarge

@@ -2,6 +2,7 @@ package grpcserver
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -132,7 +133,20 @@ func TestBrokenProtocol(t *testing.T) {
 	}{
 		"data before headers":   {func(c *rawClient) error { return c.WriteData(1, false, hello) }, http2.ErrCodeProtocol},
 		"window over its limit": {func(c *rawClient) error { return c.WriteWindowUpdate(0, 1<<31-1) }, http2.ErrCodeFlowControl},
-		"ping of a stream":      {func(c *rawClient) error { return c.WriteRawFrame(http2.FramePing, 0, 3, make([]byte, 8)) }, http2.ErrCodeProtocol},
+		"stream of the server's": {func(c *rawClient) error {
+			return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 2, BlockFragment: c.headers("/test.Test/Unary"), EndHeaders: true})
+		}, http2.ErrCodeProtocol},
+		"headers that cannot be decoded": {func(c *rawClient) error {
+			return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x80}, EndHeaders: true})
+		}, http2.ErrCodeCompression},
+		"headers without an end": {func(c *rawClient) error {
+			err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1})
+			for range maxHeadBytes/maxFrameBytes + 1 {
+				err = errors.Join(err, c.WriteContinuation(1, false, make([]byte, maxFrameBytes)))
+			}
+			return err
+		}, http2.ErrCodeEnhanceYourCalm},
+		"ping of a stream": {func(c *rawClient) error { return c.WriteRawFrame(http2.FramePing, 0, 3, make([]byte, 8)) }, http2.ErrCodeProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := connectRaw(t, &testService{})
@@ -142,12 +156,6 @@ func TestBrokenProtocol(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
-	t.Run("headers that cannot be decoded", func(t *testing.T) {
-		c := connectRaw(t, &testService{})
-		require.NoError(t, c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x80}, EndHeaders: true}))
-		_, err := c.ReadFrame()
-		require.Error(t, err)
-	})
 }
 
 // TestBrokenStream: a stream ends, and the connection goes on.
