@@ -92,8 +92,8 @@ simulate: ## run the cluster simulation alone, with as many seeds as `make test`
 	$(STATIC) test -count=1 -vet=off -timeout 40m ./raftstore/simulation
 
 .PHONY: soak
-soak: ## kill, stop and partition real members for 10 minutes, give them slow disks for 30 (SOAK_FAULTS, SOAK_SLOWDISK); then many seeds of the cluster simulation (SOAK, SOAK_FIRST)
-	$(STATIC) test -count=1 -vet=off -timeout 24h -v ./raftstore/faults -faults.duration $(SOAK_FAULTS) -faults.slowdisk $(SOAK_SLOWDISK)
+soak: ## kill, stop and partition real members for 10 minutes, give them slow disks for 30 (SOAK_FAULTS, SOAK_SLOWDISK), send a snapshot of 1 GiB; then many seeds of the cluster simulation (SOAK, SOAK_FIRST)
+	$(STATIC) test -count=1 -vet=off -timeout 24h -v ./raftstore/faults -faults.duration $(SOAK_FAULTS) -faults.slowdisk $(SOAK_SLOWDISK) -faults.snapshot 1024
 	$(STATIC) test -count=1 -vet=off -timeout 24h ./raftstore/simulation -sim.seeds $(SOAK) -sim.first $(SOAK_FIRST)
 
 # Where Kubernetes' own test programs are described, and where their builds lie.

@@ -55,6 +55,45 @@ func TestColdStart_RF12(t *testing.T) {
 	})
 }
 
+// TestLogIsHeld_RF09: the log behind a snapshot that is being sent stays, whatever snapshots are taken meanwhile, and for a while
+// longer; but not at any price.
+func TestLogIsHeld_RF09(t *testing.T) {
+	for _, logBytes := range []int64{16 << 20, 1} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			m := openMember(t, Config{Dir: dir, NodeID: "a", Bootstrap: true, SnapshotEntries: 20, LogSegmentBytes: 1 << 20, LogBytes: logBytes})
+			defer func() { require.NoError(t, m.Close()) }()
+			writeAndSnapshot := func() (first uint64) {
+				for i := range 100 {
+					_, err := m.Txn(t.Context(), putTxn("k", fmt.Sprint(i)))
+					require.NoError(t, err)
+				}
+				require.NoError(t, m.raft.Snapshot().Error())
+				first, err := m.log.FirstIndex()
+				require.NoError(t, err)
+				return first
+			}
+			writeAndSnapshot()
+			sent, err := m.newestSnapshot()
+			require.NoError(t, err)
+			x := m.transport.sending.begin("b", sent.Index, 1000)
+			if logBytes == 1 {
+				require.Greater(t, writeAndSnapshot(), sent.Index, "the log is larger than it may become")
+				return
+			}
+			for range 3 {
+				time.Sleep(heldAfter)
+				require.LessOrEqual(t, writeAndSnapshot(), sent.Index)
+			}
+			m.transport.sending.end(x)
+			time.Sleep(heldAfter - time.Second)
+			require.LessOrEqual(t, writeAndSnapshot(), sent.Index)
+			time.Sleep(2 * time.Second)
+			require.Greater(t, writeAndSnapshot(), sent.Index)
+		})
+	}
+}
+
 // TestSnapshotUnderLoad_RF09: a member that is far behind catches up while writes go on that are large enough for the log
 // to be cut by bytes, again and again, behind the snapshot that it is sent.
 func TestSnapshotUnderLoad_RF09(t *testing.T) {

@@ -95,11 +95,12 @@ func (m *Member) startRaft() error {
 	if err := m.bootstrap(rc, logs); err != nil {
 		return err
 	}
-	if m.guard, err = rejoin.New(logs, m.snapshots, m.cfg.Log); err != nil {
+	if m.guard, err = rejoin.New(logs, m.snapshots, m.keepLogFrom, m.cfg.Log); err != nil {
 		return err
 	}
 	voting := newElectorate(m.transport, m.raftID(), m.guard)
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied, m.noSpace}, voting.log, m.log, m.snapshots, voting)
+	snapshots := heldSnapshots{m.snapshots, m.transport.sending}
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied, m.noSpace}, voting.log, m.log, snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}

@@ -14,14 +14,16 @@ type SnapshotSender struct {
 	To    string `json:"to"`
 	Sent  int64  `json:"sent"` // bytes
 	Bytes int64  `json:"bytes"`
+	index uint64 // of its last entry
 }
 
 // sending keeps account of the snapshots that are being sent.
 type sending struct {
 	meter snapshotMeter
 
-	mu     sync.Mutex // guards active
+	mu     sync.Mutex // guards everything below
 	active []*SnapshotSender
+	held   map[uint64]time.Time // until when the log behind a snapshot stays, see heldlog.go
 }
 
 func (s *sending) list() (list []SnapshotSender) {
@@ -33,10 +35,10 @@ func (s *sending) list() (list []SnapshotSender) {
 	return list
 }
 
-func (s *sending) begin(to string, bytes int64) *SnapshotSender {
+func (s *sending) begin(to string, index uint64, bytes int64) *SnapshotSender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := &SnapshotSender{To: to, Bytes: bytes}
+	x := &SnapshotSender{To: to, Bytes: bytes, index: index}
 	s.active = append(s.active, x)
 	return x
 }
@@ -44,6 +46,7 @@ func (s *sending) begin(to string, bytes int64) *SnapshotSender {
 func (s *sending) end(x *SnapshotSender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hold(x.index)
 	s.active = slices.DeleteFunc(s.active, func(y *SnapshotSender) bool { return x == y })
 }
 
@@ -64,7 +67,7 @@ func (r countingReader) Read(p []byte) (int, error) {
 
 // InstallSnapshot implements raft.Transport.
 func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	x := t.sending.begin(string(id), args.Size)
+	x := t.sending.begin(string(id), args.LastLogIndex, args.Size)
 	defer t.sending.end(x)
 	start := time.Now()
 	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, countingReader{data, t.sending, x})

@@ -30,6 +30,7 @@ type memberSpec struct {
 	ID, Dir, Socket string
 	Cgroup          string // to run in; empty for that of the test
 	Peers           []raftstore.Peer
+	Join            []string // addresses of the cluster that a new member joins; it has the place of Peers that is named like it
 }
 
 // runMember is a member process. It ends when it is killed, or with an error.
@@ -50,13 +51,16 @@ func runMember(text string) error {
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	for _, p := range spec.Peers {
-		if p.ID == spec.ID {
+		if strings.HasPrefix(spec.ID, p.ID) {
 			network, err := raftstore.Listen(p.Address, "", nil, nil)
 			if err != nil {
 				return err
 			}
 			config.Network = network
 		}
+	}
+	if len(spec.Join) > 0 {
+		config.Bootstrap, config.Peers, config.Join = false, nil, spec.Join
 	}
 	m, err := raftstore.Open(config)
 	if err != nil {

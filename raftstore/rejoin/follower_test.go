@@ -256,7 +256,7 @@ func TestFit(t *testing.T) {
 			sink, err := snapshots.Create(1, 20, 2, servers, 1, trans)
 			require.NoError(t, err)
 			require.NoError(t, sink.Close())
-			_, err = New(log, snapshots, slog.Default())
+			_, err = New(log, snapshots, keepNothing, slog.Default())
 			require.ErrorIs(t, err, c.err)
 			m := &member{t: t, log: log}
 			m.requireLog(c.want[0], c.want[1])

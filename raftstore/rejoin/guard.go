@@ -17,7 +17,8 @@ var ErrGap = errors.New("rejoin: entries are missing between the snapshot and th
 // messages. See the package's documentation.
 type Guard struct {
 	raft.LogStore
-	log *slog.Logger
+	keepFrom func() uint64
+	log      *slog.Logger
 
 	truncated bool // the log ends before the entry that raft takes for its last one; only raft's main loop uses it
 	closing   sync.Once
@@ -34,13 +35,14 @@ var _ raft.MonotonicLogStore = (*Guard)(nil)
 type position struct{ index, term uint64 }
 
 // New wraps a log store. It makes the log fit the latest snapshot, which a crash may have prevented, and
-// must therefore come before raft.NewRaft. Compaction by raft has to leave at least one entry (TrailingLogs).
-func New(logs raft.LogStore, snapshots raft.SnapshotStore, log *slog.Logger) (*Guard, error) {
+// must therefore come before raft.NewRaft. Compaction by raft has to leave at least one entry (TrailingLogs); keepFrom is the
+// first entry that it has to leave, 0 for any.
+func New(logs raft.LogStore, snapshots raft.SnapshotStore, keepFrom func() uint64, log *slog.Logger) (*Guard, error) {
 	latest, err := snapshots.List()
 	if err != nil {
 		return nil, fmt.Errorf("rejoin: list snapshots: %w", err)
 	}
-	g := &Guard{LogStore: logs, log: log, closed: make(chan struct{})}
+	g := &Guard{LogStore: logs, keepFrom: keepFrom, log: log, closed: make(chan struct{})}
 	if len(latest) > 0 {
 		g.installed = position{latest[0].Index, latest[0].Term}
 	}
@@ -119,8 +121,12 @@ func (g *Guard) DeleteRange(min, max uint64) error {
 	switch {
 	case installing > 0 && min == first && max == last && max > installing:
 		max = installing
-	case installing == 0 && min == first && max < last: // compaction: up to the snapshot's last entry at most
-		if max--; max < min {
+	case installing == 0 && min == first && max < last: // compaction: up to the snapshot's last entry at most, and not what somebody needs
+		max--
+		if keep := g.keepFrom(); keep > 0 && keep <= max {
+			max = keep - 1
+		}
+		if max < min {
 			return nil
 		}
 	case installing == 0 && max == last:

@@ -55,6 +55,8 @@ func (d fullDisk) IsMonotonic() bool {
 	return ok && m.IsMonotonic()
 }
 
+func keepNothing() uint64 { return 0 }
+
 // words is a state machine: all commands in order.
 type words struct {
 	mu    sync.Mutex // guards words
@@ -160,7 +162,7 @@ func (m *member) start(c *raft.Config) {
 	var passing sync.WaitGroup
 	in, closeGuard := m.trans.Consumer(), func() {}
 	if m.guarded {
-		g, err := New(log, m.snapshots, slog.Default())
+		g, err := New(log, m.snapshots, keepNothing, slog.Default())
 		require.NoError(m.t, err)
 		corrected := make(chan raft.RPC)
 		passing.Go(func() { g.Run(ctx, m.trans.Consumer(), corrected) })
