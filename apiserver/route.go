@@ -10,30 +10,10 @@ import (
 	"kontiki/apiserver/openapi"
 )
 
-// objectPaths are the shapes of a resource URL below its group and version, most wanted first.
-// A namespace's own subresources come before the rest: "/namespaces/a/status" is the status of a
-// namespace, not a resource called status in it.
-var objectPaths = []string{
-	"/{resource:namespaces}/{name}/{subresource:status|finalize|history}",
-	"/namespaces/{namespace}/{resource}/{name}",
-	"/namespaces/{namespace}/{resource}",
-	"/namespaces/{namespace}/{resource}/{name}/{subresource}",
-	"/namespaces/{namespace}/{resource}/{name}/{subresource}/{subpath:.*}",
-	"/{resource}",
-	"/{resource}/{name}",
-	"/{resource}/{name}/{subresource}",
-	"/{resource}/{name}/{subresource}/{subpath:.*}",
-}
-
 // routes maps every URL the server knows to its handler.
 func (s *Server) routes() http.Handler {
 	router := mux.NewRouter().SkipClean(true) // a proxied path keeps its double slashes
-	resources := handlerFunc(s.serveResource)
-	for _, base := range []string{"/api/{version}", "/apis/{group}/{version}"} {
-		for _, path := range objectPaths {
-			router.Handle(base+path, resources)
-		}
-	}
+	router.MatcherFunc(matchResource).Handler(handlerFunc(s.serveResource))
 
 	others := router.NewRoute().Subrouter()
 	others.Use(s.authorizePath, s.withSeat)
