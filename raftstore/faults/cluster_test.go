@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"kontiki/raftstore"
 )
@@ -61,6 +62,20 @@ func (c *cluster) leader(ctx context.Context) int {
 		}
 	}
 	return leader
+}
+
+// terms are those of the members, 0 for one that does not answer.
+func (c *cluster) terms(t *testing.T) (all []uint64) {
+	for _, m := range c.members {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		s, err := m.client.Status(ctx, m.client.Endpoints()[0])
+		cancel()
+		if err != nil {
+			s = &clientv3.StatusResponse{}
+		}
+		all = append(all, s.RaftTerm)
+	}
+	return all
 }
 
 // partition cuts a member off: what it sends, what is sent to it, or both.

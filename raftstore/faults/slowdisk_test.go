@@ -72,13 +72,3 @@ func (n *nemesis) quicken() (err error) {
 	}
 	return err
 }
-
-// terms are those of the members.
-func (c *cluster) terms(t *testing.T) (all []uint64) {
-	for _, m := range c.members {
-		s, err := m.client.Status(t.Context(), m.client.Endpoints()[0])
-		require.NoError(t, err)
-		all = append(all, s.RaftTerm)
-	}
-	return all
-}
