@@ -10,8 +10,8 @@ const (
 	growthPercent = 50
 	// minGrowth is what it may grow by however little is in use. A collection costs as much as is in use, so a
 	// percentage alone takes the same share of the CPU from small processes as from large ones, and saves nothing
-	// worth it: a member of the store with 10 MiB in use took a third less CPU for a put with 16 MiB of room than with 5.
-	minGrowth = 16 << 20
+	// worth it: a member of the store with 10 MiB in use took a third less CPU for a put with 12 MiB of room than with 5.
+	minGrowth = 12 << 20
 	// maxPercent is for a process that has hardly begun.
 	maxPercent = 400
 )

@@ -12,7 +12,7 @@ const (
 	// quietBytes is what a process that has nothing to do may allocate between two looks.
 	quietBytes = 1 << 20
 	// worthBytes is the least for which a collection is made.
-	worthBytes = 4 << 20
+	worthBytes = 2 << 20
 )
 
 // Save keeps the process small until ctx ends. GOGC in the environment wins over how the heap may grow.
@@ -53,12 +53,12 @@ type bursts struct {
 }
 
 // over says whether this is such a moment: nothing much was allocated since the last look, but a good deal since
-// memory was last given back: by half of what is in use, so that a process with a little to do all the time is not
+// memory was last given back: a quarter of what is in use, so that a process with a little to do all the time is not
 // made to collect all the time.
 func (b *bursts) over(allocated, live uint64) bool {
 	quiet := allocated-b.looked <= quietBytes
 	b.looked = allocated
-	if !quiet || allocated-b.given < max(worthBytes, live*growthPercent/100) {
+	if !quiet || allocated-b.given < max(worthBytes, live/4) {
 		return false
 	}
 	b.given = allocated

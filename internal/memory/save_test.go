@@ -24,9 +24,9 @@ func TestBurstsAreOverWhenItIsQuiet(t *testing.T) {
 		{50*mib + 200, 20 * mib, false, "nothing was allocated since"},
 		{51 * mib, 20 * mib, false, "a little"},
 		{52 * mib, 20 * mib, false, "and a little more, all in all not worth it"},
-		{80 * mib, 20 * mib, false, "it works again"},
-		{80 * mib, 100 * mib, false, "30 MiB are not worth a collection of 100"},
-		{80 * mib, 40 * mib, true, "but of 40"},
+		{70 * mib, 20 * mib, false, "it works again"},
+		{70 * mib, 100 * mib, false, "20 MiB are not worth a collection of 100"},
+		{70 * mib, 40 * mib, true, "but of 40"},
 	} {
 		require.Equal(t, look.over, b.over(look.allocated, look.live), look.why)
 	}

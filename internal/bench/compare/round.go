@@ -26,7 +26,7 @@ type bench struct {
 }
 
 // settle is how long a filled cluster is left alone before its memory is looked at.
-const settle = 2 * time.Second
+const settle = 5 * time.Second
 
 // column measures a column once, with a cluster of its own.
 func (b *bench) column(ctx context.Context, c Column, round int) (err error) {
