@@ -157,8 +157,10 @@ type follower struct {
 	initial    bool   // starts with the state at that revision
 	label      string // selector, "" for all
 	start, end string // keys
+	bookmarks  bool
 	got        []string
-	ended      bool // with 410, rightly
+	seen       int64 // the revision that the client would come back with: of its last event, or of a bookmark since
+	ended      bool  // with 410, rightly
 }
 
 func propertyRun(t *rapid.T, s store) {
@@ -169,7 +171,7 @@ func propertyRun(t *rapid.T, s store) {
 	w.commit(t, mvcc.Op{Delete: &mvcc.DeleteRequest{Key: []byte("/"), End: []byte("0")}}, put("begin", ""))
 	w.store.compact(w.revision)
 	w.compacted = w.revision
-	feed := watch.NewFeed(s, watch.Config{KeepChanges: 4, MaxChanges: 8, RetryPeriod: time.Millisecond})
+	feed := watch.NewFeed(s, watch.Config{KeepChanges: 4, MaxChanges: 8, RetryPeriod: time.Millisecond, BookmarkPeriod: 300 * time.Millisecond})
 	defer feed.Close()
 	w.cache = watch.NewCache(feed, prefix, labelCodec{})
 	t.Repeat(map[string]func(*rapid.T){
@@ -180,6 +182,7 @@ func propertyRun(t *rapid.T, s store) {
 		"watch":     w.watch,
 		"initial":   w.watchInitial,
 		"drain":     w.drainOne,
+		"resume":    w.resume,
 		"list":      w.list,
 		"settle":    func(*rapid.T) { w.store.settle() },
 		"interrupt": w.store.interrupt,
@@ -260,7 +263,7 @@ func (w *world) watchInitial(t *rapid.T) {
 }
 
 func newFollower(t *rapid.T) *follower {
-	f := &follower{label: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "selector")}
+	f := &follower{label: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "selector"), bookmarks: rapid.Bool().Draw(t, "bookmarks")}
 	scope := prefix + rapid.SampledFrom([]string{"", "a/"}).Draw(t, "namespace")
 	f.start, f.end = scope, watch.PrefixEnd(scope)
 	return f
@@ -278,6 +281,8 @@ func (f *follower) filter() watch.Filter {
 }
 
 func (w *world) start(t *rapid.T, f *follower, options watch.WatchOptions) {
+	options.Bookmarks = f.bookmarks
+	f.seen = f.after
 	var err error
 	f.Watcher, err = w.cache.Watch(t.Context(), options)
 	require.NoError(t, err)
@@ -289,6 +294,43 @@ func (w *world) drainOne(t *rapid.T) {
 		t.Skip("no watcher")
 	}
 	w.drain(t, rapid.SampledFrom(w.followers).Draw(t, "watcher"))
+}
+
+// resume breaks a client's connection: it watches again from the last revision that it has been told.
+func (w *world) resume(t *rapid.T) {
+	if len(w.followers) == 0 {
+		t.Skip("no watcher")
+	}
+	f := rapid.SampledFrom(w.followers).Draw(t, "watcher")
+	if f.ended || f.initial && !slices.Contains(f.got, "END") {
+		t.Skip("nothing to come back to")
+	}
+	w.again(t, f)
+}
+
+func (w *world) again(t *rapid.T, f *follower) {
+	f.Stop()
+	var err error
+	f.Watcher, err = w.cache.Watch(t.Context(), watch.WatchOptions{Filter: f.filter(), Revision: f.seen, Bookmarks: f.bookmarks})
+	require.NoError(t, err)
+}
+
+// take notes what a watcher has said. A bookmark promises that the client has been told everything up to its revision.
+func (w *world) take(t *rapid.T, f *follower, events []watch.Event) (only bool) {
+	only = len(events) > 0
+	for _, e := range events {
+		if e.Type == watch.Bookmark && !e.InitialEventsEnd {
+			require.True(t, f.bookmarks)
+			require.GreaterOrEqual(t, e.Revision, f.seen)
+			require.Equal(t, w.expected(f, e.Revision), f.got, "bookmark at %d", e.Revision)
+			f.seen = e.Revision
+			continue
+		}
+		only = false
+		f.got = append(f.got, describe(e))
+		f.seen = max(f.seen, e.Revision)
+	}
+	return only
 }
 
 // finish takes all that the watcher has to say.
@@ -307,12 +349,10 @@ func (w *world) drain(t *rapid.T, f *follower) {
 		ctx, cancel := context.WithTimeout(t.Context(), w.store.quiet())
 		events, err := f.Next(ctx)
 		cancel()
-		for _, e := range events {
-			f.got = append(f.got, describe(e))
-		}
+		onlyBookmarks := w.take(t, f, events)
 		var expired *watch.ExpiredError
 		switch {
-		case errors.Is(err, context.DeadlineExceeded):
+		case onlyBookmarks, errors.Is(err, context.DeadlineExceeded):
 			require.Equal(t, w.expected(f, f.Revision()), f.got)
 			return
 		case errors.As(err, &expired):
@@ -320,9 +360,7 @@ func (w *world) drain(t *rapid.T, f *follower) {
 			require.Equal(t, w.expected(f, f.Revision()), f.got)
 			f.ended = true
 		case err != nil: // the store went away while it read history: the client comes back
-			f.Stop()
-			f.Watcher, err = w.cache.Watch(t.Context(), watch.WatchOptions{Filter: f.filter(), Revision: f.Revision()})
-			require.NoError(t, err)
+			w.again(t, f)
 		}
 	}
 }
