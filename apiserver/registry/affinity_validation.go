@@ -157,8 +157,12 @@ func labelKeys(path *field.Path, match, mismatch []string, selector *metav1.Labe
 			seen[key] = true
 		}
 		for _, r := range selector.MatchExpressions {
-			if i := slices.Index(match, r.Key); i >= 0 && seen[r.Key] { // there before the server added its own
-				faults = append(faults, field.Invalid(path.Index(i), r.Key, "exists in both matchLabelKeys and labelSelector"))
+			if slices.Contains(match, r.Key) && seen[r.Key] { // there before the server added its own
+				last := len(match) - 1
+				for match[last] != r.Key {
+					last--
+				}
+				faults = append(faults, field.Invalid(path.Index(last), r.Key, "exists in both matchLabelKeys and labelSelector"))
 			}
 			seen[r.Key] = true
 		}

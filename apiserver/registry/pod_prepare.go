@@ -9,7 +9,7 @@ import (
 // for. Not yet: the projected token volume of the ServiceAccount (it needs token signing), priority
 // classes other than the two built-in ones (issue 4), image pull secrets of the ServiceAccount.
 func preparePod(p *corev1.Pod) {
-	p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosClass(&p.Spec)}
+	p.Status = corev1.PodStatus{Phase: corev1.PodPending}
 	if p.Spec.ServiceAccountName == "" {
 		p.Spec.ServiceAccountName = "default"
 	}
@@ -19,6 +19,8 @@ func preparePod(p *corev1.Pod) {
 	tolerateFor(&p.Spec, corev1.TaintNodeUnreachable)
 	dropGated(&p.Spec)
 	selectByOwnLabels(p)
+	defaultPodResources(&p.Spec)
+	p.Status.QOSClass = qosClass(&p.Spec)
 	if len(p.Spec.SchedulingGates) > 0 {
 		p.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,

@@ -69,7 +69,7 @@ func writeFields(out *bytes.Buffer, v reflect.Value) error {
 		default: // metadata, which is the same in the internal form
 			var data []byte
 			data, err = json.Marshal(inner.Interface())
-			part.Write(bytes.Trim(data, "{}"))
+			part.Write(bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("{")), []byte("}")))
 		}
 		if err != nil {
 			return err

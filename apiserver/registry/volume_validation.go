@@ -95,7 +95,7 @@ func volumeSource(path *field.Path, v *corev1.Volume, podName string) field.Erro
 	look([]volumeKind{
 		{"projected", v.Projected != nil, func(p *field.Path) field.ErrorList { return projected(p, v.Projected) }},
 		{"csi", v.CSI != nil, func(p *field.Path) field.ErrorList { return inlineCSI(p, v.CSI) }},
-		{"ephemeral", v.Ephemeral != nil, func(p *field.Path) field.ErrorList { return ephemeralVolume(p, v, podName) }},
+		{"ephemeral", v.Ephemeral != nil, func(*field.Path) field.ErrorList { return ephemeralVolume(path, v, podName) }},
 		{"image", v.Image != nil, func(p *field.Path) field.ErrorList {
 			return append(required(p.Child("reference"), v.Image.Reference), pullPolicyFaults(p.Child("pullPolicy"), v.Image.PullPolicy)...)
 		}},
@@ -205,7 +205,7 @@ func csiDriverName(path *field.Path, name string) field.ErrorList {
 
 // ephemeralVolume gets a claim, which is called after the pod and the volume.
 func ephemeralVolume(path *field.Path, v *corev1.Volume, podName string) field.ErrorList {
-	at, t := path.Child("volumeClaimTemplate"), v.Ephemeral.VolumeClaimTemplate
+	at, t := path.Child("ephemeral", "volumeClaimTemplate"), v.Ephemeral.VolumeClaimTemplate
 	if t == nil {
 		return field.ErrorList{field.Required(at, "")}
 	}
