@@ -45,6 +45,8 @@ type Config struct {
 	AdvertisePort    uint16 // 0 means 6443
 	// ServiceCIDR's first address is the Service default/kubernetes; the zero value means 10.96.0.0/16.
 	ServiceCIDR netip.Prefix
+	// SecondServiceCIDR is of the other IP family, as in registry.Options.
+	SecondServiceCIDR netip.Prefix
 	// MaxBodyBytes bounds request bodies; 0 means 3 MiB, as in Kubernetes.
 	MaxBodyBytes int64
 	// AnswerTime is how long a client may take over reading an answer; 0 means 60 s.

@@ -13,10 +13,11 @@ import (
 
 // bootstrapServiceCIDR shows the server's range of cluster IPs as the ServiceCIDR "kubernetes", ready.
 func (s *Server) bootstrapServiceCIDR(ctx context.Context) error {
-	cidr := &networkingv1.ServiceCIDR{
-		ObjectMeta: metav1.ObjectMeta{Name: kubernetesName},
-		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{s.config.ServiceCIDR.Masked().String()}},
+	cidrs := []string{s.config.ServiceCIDR.Masked().String()}
+	if second := s.config.SecondServiceCIDR; second.IsValid() {
+		cidrs = append(cidrs, second.Masked().String())
 	}
+	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: kubernetesName}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: cidrs}}
 	if err := s.ensure(ctx, "", cidr, nil); err != nil {
 		return err
 	}

@@ -38,6 +38,8 @@ type Options struct {
 	// ServiceCIDR is where cluster IPs come from; the zero value means 10.96.0.0/16. Its first
 	// address belongs to the Service default/kubernetes.
 	ServiceCIDR netip.Prefix
+	// SecondServiceCIDR is of the other IP family, for clusters of two; the zero value means that there is one.
+	SecondServiceCIDR netip.Prefix
 	// ClusterCIDR is cut into one /24 (IPv6: /64) per node; the zero value leaves spec.podCIDR of
 	// nodes alone.
 	ClusterCIDR netip.Prefix
@@ -52,7 +54,7 @@ func (o Options) withDefaults() Options {
 	if o.NodePorts == [2]int32{} {
 		o.NodePorts = [2]int32{30000, 32767}
 	}
-	o.ServiceCIDR, o.ClusterCIDR = o.ServiceCIDR.Masked(), o.ClusterCIDR.Masked()
+	o.ServiceCIDR, o.SecondServiceCIDR, o.ClusterCIDR = o.ServiceCIDR.Masked(), o.SecondServiceCIDR.Masked(), o.ClusterCIDR.Masked()
 	return o
 }
 

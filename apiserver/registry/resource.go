@@ -122,6 +122,9 @@ type Strategy struct {
 	// IP, a node port, a pod CIDR. They are written and removed in the transaction that writes or
 	// removes the object, so nothing is allocated twice and nothing leaks.
 	Claims func(obj runtime.Object) []string
+	// ShowClaim returns the object, if any, by which users see a claim of obj (the IPAddress of a cluster IP), with
+	// the key that it is stored under. It is written and removed in the same transaction as the claim.
+	ShowClaim func(obj runtime.Object, claim string) (key string, shown runtime.Object)
 	// Allocate fills the fields that the server must choose. taken reports whether a claim is held
 	// in the store, also by old itself. It runs again, on a fresh copy, when the transaction finds a
 	// claim taken after all. old is nil on create. Errors are API status errors.

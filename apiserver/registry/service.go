@@ -25,6 +25,7 @@ func services(options Options) *Resource {
 		Validate:            validator(allocator.validate),
 		ValidateUpdate:      updateValidator(validateServiceUpdate),
 		Claims:              func(obj runtime.Object) []string { return serviceClaims(obj.(*corev1.Service)) },
+		ShowClaim:           showClusterIP,
 		Allocate:            allocator.allocate,
 	}
 	r.Subresources = []Subresource{

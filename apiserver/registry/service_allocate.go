@@ -47,8 +47,10 @@ func clusterIPClaim(ip string) string {
 	if addr, err := netip.ParseAddr(ip); err == nil {
 		ip = addr.String()
 	}
-	return "/kontiki/claims/clusterip/" + ip
+	return clusterIPClaims + ip
 }
+
+const clusterIPClaims = "/kontiki/claims/clusterip/"
 
 func nodePortClaim(port int32) string        { return "/kontiki/claims/nodeport/" + strconv.Itoa(int(port)) }
 func (a serviceAllocator) first() netip.Addr { return a.ServiceCIDR.Addr().Next() }
@@ -65,7 +67,7 @@ func (a serviceAllocator) allocate(_ context.Context, obj, old runtime.Object, t
 	if !needsClusterIP(&s.Spec) {
 		return nil
 	}
-	faults := a.clusterIP(s, mine, others)
+	faults := a.clusterIPs(s, mine, others)
 	faults = append(faults, a.nodePorts(s, mine, others)...)
 	if len(faults) > 0 {
 		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, faults)
@@ -73,38 +75,48 @@ func (a serviceAllocator) allocate(_ context.Context, obj, old runtime.Object, t
 	return nil
 }
 
-func (a serviceAllocator) clusterIP(s *corev1.Service, mine []string, taken func(string) bool) field.ErrorList {
-	path := field.NewPath("spec", "clusterIPs")
-	switch {
-	case s.Spec.ClusterIP == corev1.ClusterIPNone:
+// clusterIPs has an address for each family of s, in their order.
+func (a serviceAllocator) clusterIPs(s *corev1.Service, mine []string, taken func(string) bool) field.ErrorList {
+	if s.Spec.ClusterIP == corev1.ClusterIPNone {
 		s.Spec.ClusterIPs = []string{corev1.ClusterIPNone}
 		return nil
-	case s.Spec.ClusterIP == "":
-		ip, ok := a.pickClusterIP(taken)
-		if !ok {
-			return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate a serviceIP: range is full"))}
+	}
+	if s.Spec.ClusterIP == "" {
+		s.Spec.ClusterIPs = nil
+	}
+	families := s.Spec.IPFamilies
+	if len(families) == 0 { // an object from before there were any
+		families = []corev1.IPFamily{a.family()}
+	}
+	for i, family := range families {
+		if i < len(s.Spec.ClusterIPs) {
+			ip := s.Spec.ClusterIPs[i]
+			if why := a.refuseClusterIP(s, ip, family, mine, taken); why != "" {
+				return field.ErrorList{field.Invalid(clusterIPsPath, s.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: %s", ip, why))}
+			}
+			continue
 		}
-		s.Spec.ClusterIP, s.Spec.ClusterIPs = ip, []string{ip}
-		return nil
+		ip, ok := pickClusterIP(a.ranges()[family], taken)
+		if !ok {
+			return field.ErrorList{field.InternalError(clusterIPsPath, fmt.Errorf("failed to allocate a serviceIP: range is full"))}
+		}
+		s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, ip)
 	}
-	if slices.Contains(mine, clusterIPClaim(s.Spec.ClusterIP)) {
-		return nil
-	}
-	if why := a.refuseClusterIP(s, taken); why != "" {
-		detail := fmt.Sprintf("failed to allocate IP %s: %s", s.Spec.ClusterIP, why)
-		return field.ErrorList{field.Invalid(path, s.Spec.ClusterIPs, detail)}
-	}
+	s.Spec.ClusterIP = s.Spec.ClusterIPs[0]
 	return nil
 }
 
 // refuseClusterIP says why the address that the user has chosen cannot be had, or "".
-func (a serviceAllocator) refuseClusterIP(s *corev1.Service, taken func(string) bool) string {
-	ip, err := netip.ParseAddr(s.Spec.ClusterIP)
-	last := lastAddress(a.ServiceCIDR)
+func (a serviceAllocator) refuseClusterIP(s *corev1.Service, text string, family corev1.IPFamily, mine []string, taken func(string) bool) string {
+	if slices.Contains(mine, clusterIPClaim(text)) {
+		return ""
+	}
+	ip, err := netip.ParseAddr(text)
+	cidr := a.ranges()[family]
 	switch {
-	case err != nil || !a.ServiceCIDR.Contains(ip) || ip == a.ServiceCIDR.Addr() || ip == last:
-		return fmt.Sprintf("the provided IP (%s) is not in the valid range. The range of valid IPs is %v", s.Spec.ClusterIP, a.ServiceCIDR)
-	case taken(clusterIPClaim(s.Spec.ClusterIP)), ip == a.first() && !(s.Namespace == "default" && s.Name == "kubernetes"):
+	case err != nil || !cidr.IsValid() || !cidr.Contains(ip) || ip == cidr.Addr() || ip == lastAddress(cidr):
+		return fmt.Sprintf("the provided IP (%s) is not in the valid range. The range of valid IPs is %v", text, cidr)
+	case taken(clusterIPClaim(text)), ip == a.first() && !(s.Namespace == "default" && s.Name == "kubernetes"):
 		return "provided IP is already allocated"
 	}
 	return ""
@@ -112,10 +124,13 @@ func (a serviceAllocator) refuseClusterIP(s *corev1.Service, taken func(string) 
 
 // pickClusterIP starts at a random address, so that an address is not given out again right after
 // it was freed, and takes the next free one. The first address is never picked.
-func (a serviceAllocator) pickClusterIP(taken func(string) bool) (string, bool) {
-	low, high := a.first().Next(), lastAddress(a.ServiceCIDR) // high is the broadcast address, not given out
+func pickClusterIP(cidr netip.Prefix, taken func(string) bool) (string, bool) {
+	if !cidr.IsValid() {
+		return "", false
+	}
+	low, high := cidr.Addr().Next().Next(), lastAddress(cidr) // high is the broadcast address, not given out
 	size := int64(1 << 20)                                    // enough of an IPv6 range
-	if bits := a.ServiceCIDR.Addr().BitLen() - a.ServiceCIDR.Bits(); bits < 20 {
+	if bits := cidr.Addr().BitLen() - cidr.Bits(); bits < 20 {
 		size = int64(1)<<bits - 3
 	}
 	if size <= 0 {
@@ -126,7 +141,7 @@ func (a serviceAllocator) pickClusterIP(taken func(string) bool) (string, bool) 
 		if !taken(clusterIPClaim(ip.String())) {
 			return ip.String(), true
 		}
-		if ip = ip.Next(); ip == high || !a.ServiceCIDR.Contains(ip) {
+		if ip = ip.Next(); ip == high || !cidr.Contains(ip) {
 			ip = low
 		}
 	}

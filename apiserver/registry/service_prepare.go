@@ -11,7 +11,7 @@ func (a serviceAllocator) prepareServiceCreate(s *corev1.Service) {
 	if s.Spec.ClusterIP != "" && len(s.Spec.ClusterIPs) == 0 {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
-	a.settleFamilies(&s.Spec)
+	a.settleFamilies(&s.Spec, &corev1.ServiceSpec{})
 }
 
 // prepareServiceUpdate carries over what the server had allocated and the client left out (a PUT of
@@ -20,7 +20,7 @@ func (a serviceAllocator) prepareServiceUpdate(s, old *corev1.Service) {
 	carryOver(&s.Spec, &old.Spec)
 	dropOldType(&s.Spec, &old.Spec)
 	syncClusterIPs(&s.Spec, &old.Spec)
-	a.settleFamilies(&s.Spec)
+	a.settleFamilies(&s.Spec, &old.Spec)
 }
 
 type portKey struct {
@@ -107,40 +107,4 @@ func syncClusterIPs(spec, old *corev1.ServiceSpec) {
 	case spec.ClusterIP != "" && (len(spec.ClusterIPs) == 0 || (spec.ClusterIP != old.ClusterIP && sameList)):
 		spec.ClusterIPs = []string{spec.ClusterIP}
 	}
-}
-
-// settleFamilies fills in ipFamilies and ipFamilyPolicy for the one family of the service CIDR.
-// A headless Service without a selector is free to have endpoints of both. Not yet: dual stack.
-func (a serviceAllocator) settleFamilies(spec *corev1.ServiceSpec) {
-	if !needsClusterIP(spec) {
-		return
-	}
-	if spec.IPFamilyPolicy == nil {
-		spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack)
-		if spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0 {
-			spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
-		}
-	}
-	if len(spec.IPFamilies) > 0 {
-		return
-	}
-	spec.IPFamilies = []corev1.IPFamily{a.family()}
-	headlessOpen := spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0
-	if headlessOpen && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
-		spec.IPFamilies = append(spec.IPFamilies, otherFamily(a.family()))
-	}
-}
-
-func (a serviceAllocator) family() corev1.IPFamily {
-	if a.ServiceCIDR.Addr().Is6() {
-		return corev1.IPv6Protocol
-	}
-	return corev1.IPv4Protocol
-}
-
-func otherFamily(f corev1.IPFamily) corev1.IPFamily {
-	if f == corev1.IPv4Protocol {
-		return corev1.IPv6Protocol
-	}
-	return corev1.IPv4Protocol
 }

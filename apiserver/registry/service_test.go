@@ -2,7 +2,10 @@ package registry
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -165,4 +168,99 @@ func TestAllocationModel(t *testing.T) {
 		}
 		require.Len(t, c, held)
 	})
+}
+
+func dualServices() serviceAllocator {
+	return serviceAllocator(Options{ServiceCIDR: netip.MustParsePrefix("10.0.0.0/24"), SecondServiceCIDR: netip.MustParsePrefix("fd00::/112")}.withDefaults())
+}
+
+// With two ranges, Services have the families that they ask for, in their order.
+func TestDualStackServices(t *testing.T) {
+	r, ctx := services(Options(dualServices())), context.Background()
+	for _, c := range []struct{ spec, policy, families, first, second string }{
+		{`{}`, "SingleStack", "IPv4", "10.0.0.", ""},
+		{`{"ipFamilies":["IPv6"]}`, "SingleStack", "IPv6", "fd00::", ""},
+		{`{"ipFamilyPolicy":"PreferDualStack"}`, "PreferDualStack", "IPv4 IPv6", "10.0.0.", "fd00::"},
+		{`{"ipFamilyPolicy":"RequireDualStack","ipFamilies":["IPv6"]}`, "RequireDualStack", "IPv6 IPv4", "fd00::", "10.0.0."},
+		{`{"ipFamilyPolicy":"RequireDualStack","clusterIP":"fd00::77"}`, "RequireDualStack", "IPv6 IPv4", "fd00::77", "10.0.0."},
+		{`{"ipFamilyPolicy":"PreferDualStack","clusterIP":"None","selector":{"a":"b"}}`, "PreferDualStack", "IPv4 IPv6", "None", ""},
+	} {
+		s := serviceOf(t, c.spec)
+		r.Strategy.Default(s)
+		r.Strategy.PrepareForCreate(ctx, s)
+		require.Empty(t, r.Strategy.Validate(ctx, s), c.spec)
+		require.NoError(t, r.Strategy.Allocate(ctx, s, nil, claims{}.taken))
+		require.Equal(t, c.policy, string(*s.Spec.IPFamilyPolicy), c.spec)
+		require.Equal(t, c.families, strings.Trim(fmt.Sprint(s.Spec.IPFamilies), "[]"), c.spec)
+		require.Equal(t, s.Spec.ClusterIP, s.Spec.ClusterIPs[0])
+		require.True(t, strings.HasPrefix(s.Spec.ClusterIP, c.first), "%s: %s", c.spec, s.Spec.ClusterIP)
+		if c.second != "" {
+			require.True(t, strings.HasPrefix(s.Spec.ClusterIPs[1], c.second), "%s: %s", c.spec, s.Spec.ClusterIPs)
+		}
+	}
+}
+
+// A second address comes with the policy and goes with it; the first is for life.
+func TestDualStackUpdates(t *testing.T) {
+	r, ctx, held := services(Options(dualServices())), context.Background(), claims{}
+	old := serviceOf(t, `{}`)
+	require.NoError(t, held.write(t, r, old, nil))
+
+	both := serviceOf(t, `{"ipFamilyPolicy":"RequireDualStack"}`)
+	require.NoError(t, held.write(t, r, both, old))
+	require.Len(t, both.Spec.ClusterIPs, 2)
+	require.Equal(t, old.Spec.ClusterIP, both.Spec.ClusterIP)
+	require.Len(t, held, 2)
+
+	again := serviceOf(t, `{"ipFamilyPolicy":"RequireDualStack"}`)
+	require.NoError(t, held.write(t, r, again, both))
+	require.Equal(t, both.Spec, again.Spec)
+
+	dropped := both.DeepCopy()
+	dropped.Spec.ClusterIPs, dropped.Spec.IPFamilies = dropped.Spec.ClusterIPs[:1], dropped.Spec.IPFamilies[:1]
+	require.Equal(t, []string{
+		"spec.ipFamilyPolicy: Invalid value: must be 'SingleStack' to release the secondary IP family",
+		"spec.ipFamilyPolicy: Invalid value: must be 'SingleStack' to release the secondary cluster IP",
+	}, faultsOf(r.Strategy.ValidateUpdate(ctx, dropped, both)))
+
+	one := both.DeepCopy()
+	one.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack)
+	require.NoError(t, held.write(t, r, one, both))
+	require.Empty(t, r.Strategy.ValidateUpdate(ctx, one, both))
+	require.Equal(t, old.Spec.ClusterIPs, one.Spec.ClusterIPs)
+	require.Equal(t, []corev1.IPFamily{corev1.IPv4Protocol}, one.Spec.IPFamilies)
+	require.Len(t, held, 1)
+}
+
+// What two families refuse, and what one does.
+func TestFamiliesThatDoNotFit(t *testing.T) {
+	single := serviceAllocator(Options{}.withDefaults())
+	for _, c := range []struct {
+		a    serviceAllocator
+		spec string
+		want []string
+	}{
+		{single, `{"ipFamilyPolicy":"RequireDualStack"}`, []string{"spec.ipFamilyPolicy: Invalid value: this cluster is not configured for dual-stack services"}},
+		{single, `{"ipFamilies":["IPv6"]}`, []string{"spec.ipFamilies[0]: Invalid value: not configured on this cluster"}},
+		{single, `{"clusterIP":"fd00::1"}`, []string{"spec.clusterIPs[0]: Invalid value: IPv6 is not configured on this cluster"}},
+		{dualServices(), `{"ipFamilies":["IPv4","IPv6"]}`, []string{"spec.ipFamilyPolicy: Invalid value: must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"}},
+		{dualServices(), `{"clusterIP":"10.0.0.9","ipFamilies":["IPv6"]}`, []string{"spec.clusterIPs[0]: Invalid value: expected an IPv6 value as indicated by `ipFamilies[0]`"}},
+		{dualServices(), `{"ipFamilyPolicy":"PreferDualStack","clusterIP":"10.0.0.9","clusterIPs":["10.0.0.9","10.0.0.8"]}`, []string{
+			"spec.clusterIPs: Invalid value: may specify no more than one IP for each IP family"}},
+		{dualServices(), `{"clusterIP":"None","clusterIPs":["None","10.0.0.8"]}`, []string{"spec.clusterIPs: Invalid value: 'None' must be the first and only value"}},
+		{dualServices(), `{"ipFamilies":["IPv4","IPv4","x"],"ipFamilyPolicy":"y"}`, []string{
+			"spec.ipFamilies[1]: Duplicate value", "spec.ipFamilies[2]: Unsupported value: supported values: \"IPv4\", \"IPv6\"",
+			"spec.ipFamilyPolicy: Unsupported value: supported values: \"PreferDualStack\", \"RequireDualStack\", \"SingleStack\""}},
+	} {
+		s := serviceOf(t, c.spec)
+		defaultService(s)
+		c.a.prepareServiceCreate(s)
+		require.Equal(t, c.want, faultsOf(c.a.validateClusterIPs(&s.Spec)), c.spec)
+	}
+}
+
+func serviceOf(t *testing.T, spec string) *corev1.Service {
+	s := service("s", corev1.ServiceTypeClusterIP, corev1.ServicePort{Port: 80})
+	require.NoError(t, json.Unmarshal([]byte(spec), &s.Spec))
+	return s
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -97,43 +96,6 @@ func validateAffinity(spec *corev1.ServiceSpec) field.ErrorList {
 	return faults
 }
 
-// validateClusterIPs: addresses and families agree with each other and with the cluster.
-// Not yet: dual stack, so that a Service has at most one address.
-func (a serviceAllocator) validateClusterIPs(spec *corev1.ServiceSpec) field.ErrorList {
-	if !needsClusterIP(spec) {
-		return nil
-	}
-	path, families := specPath.Child("clusterIPs"), specPath.Child("ipFamilies")
-	headless := spec.ClusterIP == corev1.ClusterIPNone
-	var faults field.ErrorList
-	switch {
-	case spec.ClusterIP == "" && len(spec.ClusterIPs) > 0:
-		faults = append(faults, field.Invalid(path, spec.ClusterIPs, "must be empty when `clusterIP` is not specified"))
-	case len(spec.ClusterIPs) > 0 && spec.ClusterIPs[0] != spec.ClusterIP:
-		faults = append(faults, field.Invalid(path, spec.ClusterIPs, "first value must match `clusterIP`"))
-	case len(spec.ClusterIPs) > 1:
-		faults = append(faults, field.Invalid(path, spec.ClusterIPs, "may specify no more than one IP for each IP family"))
-	case spec.ClusterIP != "" && !headless:
-		faults = append(faults, validation.IsValidIP(path.Index(0), spec.ClusterIP)...)
-	}
-	seen := names{}
-	for i, f := range spec.IPFamilies {
-		faults = append(faults, oneOf(families.Index(i), f, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
-		faults = append(faults, seen.add(families.Index(i), string(f))...)
-		if f != a.family() && !headless {
-			faults = append(faults, field.Invalid(families.Index(i), f, "not configured on this cluster"))
-		}
-	}
-	if p := spec.IPFamilyPolicy; p != nil {
-		faults = append(faults, oneOf(specPath.Child("ipFamilyPolicy"), *p,
-			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)...)
-		if *p == corev1.IPFamilyPolicyRequireDualStack && !(headless && len(spec.Selector) == 0) {
-			faults = append(faults, field.Invalid(specPath.Child("ipFamilyPolicy"), *p, "this cluster is not configured for dual-stack services"))
-		}
-	}
-	return faults
-}
-
 func validateLoadBalancer(spec *corev1.ServiceSpec) field.ErrorList {
 	var faults field.ErrorList
 	ranges := specPath.Child("LoadBalancerSourceRanges") // Kubernetes' own spelling
@@ -188,15 +150,5 @@ func validateServiceUpdate(s, old *corev1.Service) field.ErrorList {
 		(was == nil) == (s.Spec.LoadBalancerClass == nil) && was != nil && *was != *s.Spec.LoadBalancerClass {
 		faults = append(faults, field.Invalid(specPath.Child("loadBalancerClass"), *s.Spec.LoadBalancerClass, "may not change once set"))
 	}
-	if !needsClusterIP(&s.Spec) || !needsClusterIP(&old.Spec) {
-		return faults
-	}
-	first := specPath.Child("clusterIPs").Index(0)
-	switch {
-	case old.Spec.ClusterIP != "" && len(s.Spec.ClusterIPs) == 0:
-		faults = append(faults, field.Invalid(first, s.Spec.ClusterIPs, "primary clusterIP can not be unset"))
-	case old.Spec.ClusterIP != "" && s.Spec.ClusterIPs[0] != old.Spec.ClusterIP:
-		faults = append(faults, field.Invalid(first, s.Spec.ClusterIPs, "may not change once set"))
-	}
-	return faults
+	return append(faults, clusterIPsUpdate(&s.Spec, &old.Spec)...)
 }

@@ -5,12 +5,16 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// serviceCIDRs name ranges of cluster IPs. Not yet: Services get their addresses from the server's own range
+// serviceCIDRs name ranges of cluster IPs. Not yet: Services get their addresses from the server's own ranges
 // alone (service_allocate.go), whatever more there is here.
 func serviceCIDRs() *Resource {
 	r := newRow[networkingv1.ServiceCIDR, networkingv1.ServiceCIDRList](networkingv1.SchemeGroupVersion, "servicecidrs", "ServiceCIDR")
@@ -71,8 +75,8 @@ func validateServiceCIDRUpdate(c, old *networkingv1.ServiceCIDR) field.ErrorList
 	return faults
 }
 
-// ipAddresses say whose a cluster IP is. Not yet: the addresses of Services are claims in the store
-// (service_allocate.go) and are not shown here.
+// ipAddresses say whose a cluster IP is. Those of Services come and go with them (showClusterIP); one that a user makes
+// keeps its address from being given out.
 func ipAddresses() *Resource {
 	r := newRow[networkingv1.IPAddress, networkingv1.IPAddressList](networkingv1.SchemeGroupVersion, "ipaddresses", "IPAddress")
 	r.ShortNames, r.Namespaced = []string{"ip"}, false
@@ -126,4 +130,25 @@ func validateParent(path *field.Path, ref *networkingv1.ParentReference) field.E
 		faults = append(faults, invalid(path.Child("namespace"), ref.Namespace, pathSegment(ref.Namespace, false))...)
 	}
 	return faults
+}
+
+// showClusterIP is the IPAddress of a Service's cluster IP, as Kubernetes' allocator makes it.
+func showClusterIP(obj runtime.Object, claim string) (string, runtime.Object) {
+	name, ok := strings.CutPrefix(claim, clusterIPClaims)
+	ip, err := netip.ParseAddr(name)
+	if !ok || err != nil {
+		return "", nil
+	}
+	s := obj.(*corev1.Service)
+	address := &networkingv1.IPAddress{
+		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "IPAddress"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
+			Labels: map[string]string{
+				networkingv1.LabelIPAddressFamily: string(familyOf(ip)), networkingv1.LabelManagedBy: "ipallocator.k8s.io",
+			},
+		},
+		Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Namespace: s.Namespace, Name: s.Name}},
+	}
+	return "/registry/ipaddresses/" + name, address
 }

@@ -15,6 +15,10 @@ import (
 //
 //	/kontiki/claims/clusterip/10.96.0.17  ->  /registry/services/default/web
 //
+// A claim may have an object beside it, by which users see it:
+//
+//	/registry/ipaddresses/10.96.0.17  ->  the IPAddress whose parent is that Service
+//
 // The claim comes and goes in the transactions that write and delete the object. So there is no
 // moment at which one is there without the other, and nothing has to be repaired after a crash.
 
@@ -23,7 +27,14 @@ const claimAttempts = 32
 
 // claimsDiff is what a write changes in the claims of its object.
 type claimsDiff struct {
-	take, release []string
+	take, release []claim
+}
+
+// claim is one key that an object holds.
+type claim struct {
+	key      string
+	shownKey string // of the object beside it; "" if there is none
+	shown    []byte // that object, to be written
 }
 
 // claims of an object; nil has none.
@@ -35,9 +46,34 @@ func (s *Store) claims(obj runtime.Object) []string {
 }
 
 // diffClaims tells what changes when old becomes next. Either may be nil.
-func (s *Store) diffClaims(old, next runtime.Object) claimsDiff {
+func (s *Store) diffClaims(old, next runtime.Object) (claimsDiff, error) {
 	before, after := s.claims(old), s.claims(next)
-	return claimsDiff{take: without(after, before), release: without(before, after)}
+	take, err := s.shown(next, without(after, before))
+	if err != nil {
+		return claimsDiff{}, err
+	}
+	release, err := s.shown(old, without(before, after))
+	return claimsDiff{take, release}, err
+}
+
+// shown adds to the claims of obj the objects by which users see them.
+func (s *Store) shown(obj runtime.Object, keys []string) ([]claim, error) {
+	var out []claim
+	for _, key := range keys {
+		c := claim{key: key}
+		if show := s.row.Strategy.ShowClaim; show != nil {
+			shownKey, shown := show(obj, key)
+			if p, ok := shown.(protobufObject); ok {
+				value, err := encodeProtobuf(p)
+				if err != nil {
+					return nil, fmt.Errorf("encode %s: %w", shownKey, err)
+				}
+				c.shownKey, c.shown = shownKey, value
+			}
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 // without returns the elements of a that are not in b, each once.
@@ -53,28 +89,48 @@ func without(a, b []string) []string {
 
 // addTo makes the claims part of the transaction that writes the object under holder.
 func (d claimsDiff) addTo(txn *mvcc.TxnRequest, holder []byte) {
-	for _, claim := range d.take {
-		key := []byte(claim)
-		txn.Compare = append(txn.Compare, mvcc.Compare{Key: key, Target: mvcc.CompareModRevision})
-		txn.Then = append(txn.Then, mvcc.Op{Put: &mvcc.PutRequest{Key: key, Value: holder}})
-		txn.Else = append(txn.Else, mvcc.Op{Range: &mvcc.RangeRequest{Key: key}})
+	for _, c := range d.take {
+		take(txn, c.key, holder)
+		if c.shownKey != "" {
+			take(txn, c.shownKey, c.shown)
+		}
 	}
-	for _, claim := range d.release {
-		key := []byte(claim)
+	for _, c := range d.release {
+		key := []byte(c.key)
+		then := []mvcc.Op{{Delete: &mvcc.DeleteRequest{Key: key}}}
+		if c.shownKey != "" {
+			then = append(then, mvcc.Op{Delete: &mvcc.DeleteRequest{Key: []byte(c.shownKey)}})
+		}
 		// Only what is ours, whatever has been done to the store by hand.
 		txn.Then = append(txn.Then, mvcc.Op{Txn: &mvcc.TxnRequest{
 			Compare: []mvcc.Compare{{Key: key, Target: mvcc.CompareValue, Value: holder}},
-			Then:    []mvcc.Op{{Delete: &mvcc.DeleteRequest{Key: key}}},
+			Then:    then,
 		}})
 	}
 }
 
+// take puts a key that must not be there yet; if it is, the transaction reads it instead.
+func take(txn *mvcc.TxnRequest, name string, value []byte) {
+	key := []byte(name)
+	txn.Compare = append(txn.Compare, mvcc.Compare{Key: key, Target: mvcc.CompareModRevision})
+	txn.Then = append(txn.Then, mvcc.Op{Put: &mvcc.PutRequest{Key: key, Value: value}})
+	txn.Else = append(txn.Else, mvcc.Op{Range: &mvcc.RangeRequest{Key: key}})
+}
+
 // blocked finds the claim that made a transaction fail; results are those of the Else that addTo added.
 func (d claimsDiff) blocked(results []mvcc.OpResult) *ClaimError {
-	for i, claim := range d.take {
-		if kvs := results[i].Range.KVs; len(kvs) > 0 {
-			return &ClaimError{Claim: claim, Holder: string(kvs[0].Value)}
+	for _, c := range d.take {
+		if kvs := results[0].Range.KVs; len(kvs) > 0 {
+			return &ClaimError{Claim: c.key, Holder: string(kvs[0].Value)}
 		}
+		results = results[1:]
+		if c.shownKey == "" {
+			continue
+		}
+		if kvs := results[0].Range.KVs; len(kvs) > 0 {
+			return &ClaimError{Claim: c.key, Holder: c.shownKey}
+		}
+		results = results[1:]
 	}
 	return nil
 }

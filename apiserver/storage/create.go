@@ -73,5 +73,9 @@ func (s *Store) prepare(ctx context.Context, key string, current *watch.Object, 
 	if err != nil {
 		return write{}, fmt.Errorf("encode %s: %w", key, err)
 	}
-	return write{key: key, current: current, value: value, claims: s.diffClaims(old, next)}, nil
+	claims, err := s.diffClaims(old, next)
+	if err != nil {
+		return write{}, err
+	}
+	return write{key: key, current: current, value: value, claims: claims}, nil
 }

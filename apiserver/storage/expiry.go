@@ -72,7 +72,11 @@ func (s *Store) expireOne(ctx context.Context, o *watch.Object) error {
 			return err
 		}
 	}
-	_, err := s.commit(ctx, write{key: o.Key, current: o, claims: s.diffClaims(old, nil)})
+	claims, err := s.diffClaims(old, nil)
+	if err != nil {
+		return err
+	}
+	_, err = s.commit(ctx, write{key: o.Key, current: o, claims: claims})
 	if _, ok := asLost(err); ok {
 		return nil
 	}

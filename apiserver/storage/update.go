@@ -119,9 +119,11 @@ func (u *update) remove(ctx context.Context, old runtime.Object) (Result, error)
 	if u.options.DryRun {
 		return result, nil
 	}
-	w := write{key: u.key, current: u.current, claims: u.diffClaims(old, nil)}
-	var err error
-	result.Object, err = u.commit(ctx, w)
+	claims, err := u.diffClaims(old, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Object, err = u.commit(ctx, write{key: u.key, current: u.current, claims: claims})
 	return result, err
 }
 

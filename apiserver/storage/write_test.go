@@ -274,6 +274,8 @@ func TestAP38_UpdateTakesAndReleasesClaims(t *testing.T) {
 		result := mustUpdate(t, s, "a", setIP("10.96.0.18"))
 		require.Empty(t, e.stored(t, "/kontiki/claims/clusterip/10.96.0.17"))
 		require.Equal(t, "/registry/services/specs/t/a", e.stored(t, "/kontiki/claims/clusterip/10.96.0.18"))
+		require.Empty(t, e.stored(t, "/registry/ipaddresses/10.96.0.17"))
+		require.NotEmpty(t, e.stored(t, "/registry/ipaddresses/10.96.0.18"))
 		txnRevision := result.Object.Revision
 		keys, err := e.kv.Range(t.Context(), mvcc.RangeRequest{Key: []byte("/kontiki/claims/clusterip/10.96.0.18")})
 		require.NoError(t, err)

@@ -46,8 +46,9 @@ type Config struct {
 	// AdvertiseAddress is where pods reach the API server, at the listener's port. No address means
 	// that the kubernetes Service has no endpoint.
 	AdvertiseAddress netip.Addr
-	// ServiceCIDR and ClusterCIDR are the ranges of cluster IPs and of pods; zero values as in registry.Options.
-	ServiceCIDR, ClusterCIDR netip.Prefix
+	// ServiceCIDR and ClusterCIDR are the ranges of cluster IPs and of pods; SecondServiceCIDR that of the other IP
+	// family. Zero values as in registry.Options.
+	ServiceCIDR, SecondServiceCIDR, ClusterCIDR netip.Prefix
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
 	// RaftLog and SnapshotEntries are those of raftstore.Config; zero values mean its defaults.
@@ -123,19 +124,22 @@ func (c *ControlPlane) openStore() error {
 }
 
 func (c *ControlPlane) openAPI() (err error) {
-	table := registry.Builtin(registry.Options{ServiceCIDR: c.config.ServiceCIDR, ClusterCIDR: c.config.ClusterCIDR})
+	table := registry.Builtin(registry.Options{
+		ServiceCIDR: c.config.ServiceCIDR, SecondServiceCIDR: c.config.SecondServiceCIDR, ClusterCIDR: c.config.ClusterCIDR,
+	})
 	c.api, err = apiserver.New(apiserver.Config{
-		KV:               c.kv,
-		Table:            table,
-		TLS:              c.config.PKI.APIServing(),
-		NodeTLS:          c.config.PKI.AgentClient(),
-		TokenKeys:        []crypto.Signer{c.config.PKI.ServiceAccountKey()},
-		AdvertiseAddress: c.config.AdvertiseAddress,
-		AdvertisePort:    uint16(c.port()),
-		ServiceCIDR:      c.config.ServiceCIDR,
-		Collectors:       c.collectors(),
-		HistoryRetention: c.config.HistoryRetention,
-		Log:              c.config.Log.With("component", "apiserver"),
+		KV:                c.kv,
+		Table:             table,
+		TLS:               c.config.PKI.APIServing(),
+		NodeTLS:           c.config.PKI.AgentClient(),
+		TokenKeys:         []crypto.Signer{c.config.PKI.ServiceAccountKey()},
+		AdvertiseAddress:  c.config.AdvertiseAddress,
+		AdvertisePort:     uint16(c.port()),
+		ServiceCIDR:       c.config.ServiceCIDR,
+		SecondServiceCIDR: c.config.SecondServiceCIDR,
+		Collectors:        c.collectors(),
+		HistoryRetention:  c.config.HistoryRetention,
+		Log:               c.config.Log.With("component", "apiserver"),
 	})
 	if err != nil {
 		return fmt.Errorf("API server: %w", err)
