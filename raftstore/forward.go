@@ -89,7 +89,7 @@ func (f *forwarder) call(ctx context.Context, address string, kind byte, body []
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
-	number, answer, err := c.send(kind, body)
+	number, answer, err := c.send(kind, body) // answer is closed if there will be none
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +105,18 @@ func (f *forwarder) call(ctx context.Context, address string, kind byte, body []
 	case <-ctx.Done():
 		c.forget(number)
 		return nil, ctx.Err()
+	}
+}
+
+// leaderIs ends what waits for the answer of a leader that was deposed: the one at address leads now. The other may hang or be cut off,
+// and answer never; all that it could say of a proposal is that its outcome is unknown. Questions that any member answers stay.
+func (f *forwarder) leaderIs(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for to, c := range f.conns {
+		if to != address {
+			c.abandonLeader()
+		}
 	}
 }
 
@@ -154,7 +166,7 @@ func (f *forwarder) adopt(address string, conn net.Conn) (*forwardConn, error) {
 	if f.closed {
 		return nil, errors.Join(ErrClosed, conn.Close())
 	}
-	c := &forwardConn{conn: conn, out: bufio.NewWriter(conn), pending: map[uint64]chan frame{}}
+	c := &forwardConn{conn: conn, out: bufio.NewWriter(conn), pending: map[uint64]pendingCall{}}
 	f.conns[address] = c
 	f.group.Go(c.receive)
 	return c, nil
@@ -169,8 +181,14 @@ type forwardConn struct {
 
 	mu      sync.Mutex // guards everything below
 	last    uint64     // number of the last request
-	pending map[uint64]chan frame
+	pending map[uint64]pendingCall
 	broken  bool
+}
+
+// pendingCall is a request that waits for its answer.
+type pendingCall struct {
+	kind   byte
+	answer chan frame // room for one; closed if there will be none
 }
 
 func (c *forwardConn) isBroken() bool {
@@ -189,7 +207,7 @@ func (c *forwardConn) send(kind byte, body []byte) (uint64, <-chan frame, error)
 	}
 	c.last++
 	number := c.last
-	c.pending[number] = answer
+	c.pending[number] = pendingCall{kind, answer}
 	c.mu.Unlock()
 
 	c.writeMu.Lock()
@@ -217,9 +235,9 @@ func (c *forwardConn) receive() {
 			return
 		}
 		c.mu.Lock()
-		if answer := c.pending[f.number]; answer != nil {
+		if call, waits := c.pending[f.number]; waits {
 			delete(c.pending, f.number)
-			answer <- f
+			call.answer <- f
 		}
 		c.mu.Unlock()
 	}
@@ -229,9 +247,23 @@ func (c *forwardConn) abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = true
-	for _, answer := range c.pending {
-		close(answer)
+	for _, call := range c.pending {
+		close(call.answer)
 	}
 	c.pending = nil
 	_ = c.conn.Close()
+}
+
+// abandonLeader ends what waits for a member as the leader. Not changes of membership: one of them is that another leads, and the
+// one that led says that it does.
+func (c *forwardConn) abandonLeader() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for number, call := range c.pending {
+		switch call.kind {
+		case frameProposal, frameReadIndex, frameRenew, frameTTL:
+			close(call.answer)
+			delete(c.pending, number)
+		}
+	}
 }
