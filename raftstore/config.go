@@ -137,8 +137,8 @@ const (
 	leaderLeaseTimeout = 500 * time.Millisecond
 	// commitTimeout is how soon followers hear of a commit when nothing else is sent to them.
 	commitTimeout = 20 * time.Millisecond
-	// maxAppendEntries times maxEntryBytes is about the most that one AppendEntries carries: 4 MiB.
-	maxAppendEntries = 64
+	// maxAppendEntries times maxEntryBytes is about the most that one AppendEntries carries: 8 MiB.
+	maxAppendEntries = 32
 )
 
 func (c Config) raftConfig() *raft.Config {

@@ -27,7 +27,7 @@ const (
 	stableFile    = "raft.db" // term and vote; and the log, with LogBoltDB
 	walDirectory  = "log"
 	logMmapBytes  = 1 << 30 // address space, not memory: see mvcc's mmapBytes
-	logCacheSize  = 32      // entries, for the way from the log to followers and to the store: up to 2 MiB
+	logCacheSize  = 16      // entries, for the way from the log to followers and to the store: up to 4 MiB
 	lockTimeout   = 2 * time.Second
 	keptSnapshots = 1 // a snapshot is a copy of the store for others; this member has the store itself
 )

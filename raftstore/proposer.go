@@ -34,9 +34,9 @@ type proposer struct {
 
 // Bounds of group commit.
 const (
-	maxEntryBytes = 64 << 10 // an entry is full when it has so many bytes; one proposal may be larger
-	maxInFlight   = 2        // entries handed to raft and not answered; with more, entries carry fewer proposals each
-	maxQueue      = 1024     // proposals
+	maxEntryBytes = 256 << 10 // an entry is full when it has so many bytes; one proposal may be larger
+	maxInFlight   = 2         // entries handed to raft and not answered; with more, entries carry fewer proposals each
+	maxQueue      = 1024      // proposals
 )
 
 // proposal is one encoded proposal on its way.
