@@ -43,13 +43,14 @@ func TestMergedFaults(t *testing.T) {
 	require.Equal(t, field.ErrorList{own[1], declared[0], declared[1], declared[2]}, merged(context.Background(), slices.Clone(own), slices.Clone(declared)))
 }
 
-// What is declared only: the rows of resource.k8s.io have next to no rules by hand.
+// What is declared, beside the few rules by hand that the rows of resource.k8s.io have.
 func TestDeclaredRules(t *testing.T) {
 	table := Builtin(Options{})
 	r := table.Lookup(in("resource.k8s.io", "resourceclaims"))
 	obj := decoded(t, table, r.GroupVersionResource, `{"metadata":{"name":"c"},"spec":{"devices":{"requests":[
 		{"name":"a","exactly":{}},{"name":"b","firstAvailable":[{"name":"c"}]}]}}}`)
 	require.Equal(t, []string{
+		"spec.devices.requests[0].exactly.deviceClassName: Required value",
 		"spec.devices.requests[1].firstAvailable[0].deviceClassName: Required value",
 	}, faultsOf(r.Strategy.Validate(context.Background(), obj)))
 }

@@ -7,6 +7,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -54,6 +55,10 @@ func resourceClaims() *Resource {
 		NoGeneration:  true,
 		ReturnDeleted: true,
 		Default:       defaulter(func(c *resourcev1.ResourceClaim) { defaultClaimRequests(c.Spec.Devices.Requests) }),
+		Validate: validator(func(c *resourcev1.ResourceClaim) field.ErrorList {
+			return deviceRequests(specPath.Child("devices", "requests"), c.Spec.Devices.Requests)
+		}),
+		UpdateRulesOnly: true,
 		ValidateUpdate: updateValidator(func(c, old *resourcev1.ResourceClaim) field.ErrorList {
 			return immutable(specPath, c.Spec, old.Spec)
 		}),
@@ -64,6 +69,25 @@ func resourceClaims() *Resource {
 		return []any{c.Name, claimState(c), age(&c.ObjectMeta, now)}
 	})
 	return r
+}
+
+// deviceRequests: each asks for one class of devices exactly, or for the first that is there of several.
+func deviceRequests(path *field.Path, requests []resourcev1.DeviceRequest) field.ErrorList {
+	var faults field.ErrorList
+	for i, r := range requests {
+		at := path.Index(i)
+		faults = append(faults, invalid(at.Child("name"), r.Name, validation.IsDNS1123Label(r.Name))...)
+		switch {
+		case r.Exactly == nil && len(r.FirstAvailable) == 0:
+			faults = append(faults, field.Required(at, "exactly one of `exactly` or `firstAvailable` is required"))
+		case r.Exactly == nil:
+		case r.Exactly.DeviceClassName == "":
+			faults = append(faults, required(at.Child("exactly", "deviceClassName"), "")...)
+		default:
+			faults = append(faults, dnsSubdomain(at.Child("exactly", "deviceClassName"), r.Exactly.DeviceClassName)...)
+		}
+	}
+	return faults
 }
 
 func claimState(c *resourcev1.ResourceClaim) string {

@@ -28,7 +28,8 @@ func schedulingRows() []*Resource {
 			}
 			return append(faults, oneOf(field.NewPath("preemptionPolicy"), *c.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 		}),
-		PrepareForUpdate: updatePreparer(func(c, old *schedulingv1.PriorityClass) { c.Generation = old.Generation }),
+		NoGeneration:     true, // it is 1 for ever
+		PrepareForCreate: preparer(func(c *schedulingv1.PriorityClass) { c.Generation = 1 }),
 		UpdateRulesOnly:  true,
 		ValidateUpdate: updateValidator(func(c, old *schedulingv1.PriorityClass) field.ErrorList {
 			faults := immutable(field.NewPath("preemptionPolicy"), c.PreemptionPolicy, old.PreemptionPolicy)
