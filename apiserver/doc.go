@@ -8,7 +8,7 @@
 //	recovery.go       a panic is a 500 for that request alone
 //	requestid.go      the audit id, which also travels into the raft entry
 //	authenticate.go   who asks: client certificates, tokens of service accounts (accounttokens.go, package tokens), impersonate.go
-//	route.go          gorilla/mux
+//	route.go          gorilla/mux; resourcepath.go takes the URLs of resources apart
 //	target.go         what the URL asks for; how long it may take, how large its body may be
 //	authorize.go      may they: apiserver/rbac, by the roles that policy.go follows; escalation.go: nobody grants what they lack
 //	inflight.go       how many at a time
@@ -16,7 +16,7 @@
 //	write.go          what creating and updating have in common: metadata, strategy (validate.go: validation)
 //	deletion.go       the steps of a deletion: grace, finalizers, the end
 //	fieldmanager.go   who owns which field
-//	negotiate.go decode.go encode.go    media types in and out
+//	negotiate.go decode.go encode.go    media types in and out; protobuf.go cbor.go watchsocket.go
 //	errors.go         the only place where an error becomes a Status
 //
 // Read target.go first, then create.go: every other verb is a variation of it.
