@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
 	"kontiki/raftstore"
 )
@@ -62,6 +63,11 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	}
 	if err := s.bootstrapPolicy(ctx); err != nil {
 		return err
+	}
+	for _, class := range registry.SystemPriorityClasses() {
+		if err := s.ensure(ctx, "", class, nil); err != nil {
+			return err
+		}
 	}
 	if err := s.bootstrapFlows(ctx); err != nil {
 		return err

@@ -82,10 +82,7 @@ func (s *Server) create(ctx context.Context, t *target, obj runtime.Object, opti
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayGrant(ctx, t, obj, nil); err != nil {
-		return nil, err
-	}
-	if err := t.prepareCreate(ctx, obj); err != nil {
+	if err := s.prepare(ctx, t, obj, nil, options); err != nil {
 		return nil, err
 	}
 	created, err := t.store.Create(ctx, obj, storage.CreateOptions{DryRun: options.dryRun})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 
+	"kontiki/apiserver/admission"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -35,6 +36,8 @@ type Config struct {
 	TLS *tls.Config
 	// NodeTLS has the client certificate that node agents know this server by.
 	NodeTLS *tls.Config
+	// DisabledAdmission are names of admission plugins that do not run; see admission.Builtin.
+	DisabledAdmission []string
 	// TokenKeys verify the tokens of service accounts, the first one signs them: ECDSA P-256, the same on all servers.
 	TokenKeys []crypto.Signer
 	// TokenIssuer is the issuer that tokens name; empty means https://kubernetes.default.svc.cluster.local, as with kubeadm.
@@ -117,6 +120,7 @@ type Server struct {
 	bodies    *bodies
 	nodes     *nodeproxy.Proxy // streams to node agents and pods
 	tokens    *tokens.Issuer
+	admission *admission.Chain
 	policy    atomic.Pointer[rbac.Policy]
 	handler   http.Handler
 
@@ -150,6 +154,9 @@ func New(config Config) (*Server, error) {
 	s.policy.Store(rbac.Compile(rbac.Objects{})) // nobody but masters may do anything until the roles are read
 	s.inFlight, s.bodies = newInFlight(s.metrics), newBodies(s.metrics)
 	s.metrics.registry.MustRegister(config.Collectors...)
+	if s.admission, err = admission.Builtin(lookup{s}, config.DisabledAdmission); err != nil {
+		return nil, err
+	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = chain(s.routes(), s.entry()...)
 	return s, nil

@@ -107,10 +107,7 @@ func (s *Server) createByChange(ctx context.Context, t *target, c change) (runti
 	if err := s.checkNamespace(ctx, t, t.name); err != nil {
 		return nil, err
 	}
-	if err := s.mayGrant(ctx, t, obj, nil); err != nil {
-		return nil, err
-	}
-	return obj, t.prepareCreate(ctx, obj)
+	return obj, s.prepare(ctx, t, obj, nil, c.options)
 }
 
 func (s *Server) changeExisting(ctx context.Context, t *target, c change, old runtime.Object) (runtime.Object, error) {
@@ -128,10 +125,7 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 	if !sameRevision(m, old) {
 		return nil, t.conflict(optimisticLockMessage)
 	}
-	if err := s.mayGrant(ctx, t, obj, old); err != nil {
-		return nil, err
-	}
-	if err := t.prepareUpdate(ctx, obj, old); err != nil {
+	if err := s.prepare(ctx, t, obj, old, c.options); err != nil {
 		return nil, err
 	}
 	if t.finished(obj, old) {

@@ -32,7 +32,7 @@ type cluster struct {
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{Cluster: testcluster.Start(t), t: t, namespace: "test"}
+	c := &cluster{Cluster: testcluster.StartWithAccounts(t), t: t, namespace: "test"}
 	c.Interface = c.Admin()
 	c.Go("controllers", func(ctx context.Context) error {
 		return Run(ctx, Config{REST: c.REST(pki.ControllerManager), RootCA: c.PKI.CA(), Log: c.Log})

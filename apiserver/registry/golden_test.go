@@ -8,9 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kontiki/apiserver/admission"
 )
 
 // created does to body what a create does: defaults, preparation, allocation.
@@ -31,6 +36,7 @@ func created(t *testing.T, table *Table, body string) (*Resource, runtime.Object
 	if s.Default != nil {
 		s.Default(obj)
 	}
+	admitted(t, r, obj)
 	if s.PrepareForCreate != nil {
 		s.PrepareForCreate(context.Background(), obj)
 	}
@@ -41,6 +47,30 @@ func created(t *testing.T, table *Table, body string) (*Resource, runtime.Object
 		require.NoError(t, s.Allocate(context.Background(), obj, nil, func(string) bool { return false }))
 	}
 	return r, obj
+}
+
+// admitted does what admission does where nothing but the object decides.
+func admitted(t *testing.T, r *Resource, obj runtime.Object) {
+	t.Helper()
+	plugins, err := admission.Builtin(nothing{}, nil)
+	require.NoError(t, err)
+	request := &admission.Request{Operation: admission.Create, Resource: r.GroupVersionResource, Namespace: "default", Object: obj}
+	require.NoError(t, plugins.Mutate(t.Context(), request))
+}
+
+// nothing is a cluster with no objects but a ServiceAccount whose pods get no token: their volume has a random name.
+type nothing struct{}
+
+func (nothing) Get(_ context.Context, resource schema.GroupVersionResource, _, name string) (runtime.Object, error) {
+	if resource.Resource == "serviceaccounts" {
+		no := false
+		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}, AutomountServiceAccountToken: &no}, nil
+	}
+	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
+}
+
+func (nothing) List(context.Context, schema.GroupVersionResource, string) ([]runtime.Object, error) {
+	return nil, nil
 }
 
 // AP-44: what kube-apiserver 1.37.2 made of minimal objects (testdata/ap44.json, recorded there) is

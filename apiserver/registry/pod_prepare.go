@@ -5,18 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// preparePod gives a new pod its first status and does what a normal cluster has admission plugins
-// for. Not yet: the projected token volume of the ServiceAccount (it needs token signing), priority
-// classes other than the two built-in ones (issue 4), image pull secrets of the ServiceAccount.
+// preparePod gives a new pod its first status.
 func preparePod(p *corev1.Pod) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending}
-	if p.Spec.ServiceAccountName == "" {
-		p.Spec.ServiceAccountName = "default"
-	}
 	p.Spec.DeprecatedServiceAccount = p.Spec.ServiceAccountName
-	setPriority(&p.Spec)
-	tolerateFor(&p.Spec, corev1.TaintNodeNotReady)
-	tolerateFor(&p.Spec, corev1.TaintNodeUnreachable)
 	dropGated(&p.Spec)
 	selectByOwnLabels(p)
 	defaultPodResources(&p.Spec)
@@ -29,17 +21,8 @@ func preparePod(p *corev1.Pod) {
 	}
 }
 
-// preparePodUpdate gives an update what admission gives a new pod, so that the manifest a pod was made from can be
-// sent again. Resources of the pod as a whole stay if a client that does not know them leaves them out.
+// preparePodUpdate keeps the resources of the pod as a whole if a client that does not know them leaves them out.
 func preparePodUpdate(p, old *corev1.Pod) {
-	if p.Spec.Priority == nil {
-		p.Spec.Priority = old.Spec.Priority
-	}
-	if p.Spec.PreemptionPolicy == nil {
-		p.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
-	}
-	tolerateFor(&p.Spec, corev1.TaintNodeNotReady)
-	tolerateFor(&p.Spec, corev1.TaintNodeUnreachable)
 	if p.Spec.Resources == nil {
 		p.Spec.Resources = old.Spec.Resources.DeepCopy()
 	}
@@ -80,35 +63,6 @@ func selectByOwnLabels(p *corev1.Pod) {
 		c := &p.Spec.TopologySpreadConstraints[i]
 		add(c.LabelSelector, metav1.LabelSelectorOpIn, c.MatchLabelKeys)
 	}
-}
-
-// setPriority resolves the priority class. The two names are those every cluster has.
-func setPriority(spec *corev1.PodSpec) {
-	priority := int32(0)
-	switch spec.PriorityClassName {
-	case "system-cluster-critical":
-		priority = 2000000000
-	case "system-node-critical":
-		priority = 2000001000
-	}
-	spec.Priority = &priority
-	setPointer(&spec.PreemptionPolicy, corev1.PreemptLowerPriority)
-}
-
-// tolerateFor lets the pod stay for five minutes on a node with the taint, unless it says otherwise.
-func tolerateFor(spec *corev1.PodSpec, taint string) {
-	for _, t := range spec.Tolerations {
-		if (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {
-			return
-		}
-	}
-	seconds := int64(300)
-	spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
-		Key:               taint,
-		Operator:          corev1.TolerationOpExists,
-		Effect:            corev1.TaintEffectNoExecute,
-		TolerationSeconds: &seconds,
-	})
 }
 
 // qosClass: Guaranteed if every container limits cpu and memory and requests as much, BestEffort

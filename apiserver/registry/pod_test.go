@@ -50,15 +50,6 @@ func TestQOSClass(t *testing.T) {
 	}
 }
 
-func TestTolerationsOfNewPods(t *testing.T) {
-	p := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}}}
-	preparePod(p)
-	require.Len(t, p.Spec.Tolerations, 2, "only the missing one is added")
-	all := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}}
-	preparePod(all)
-	require.Len(t, all.Spec.Tolerations, 1, "a pod that tolerates everything already stays for ever")
-}
-
 func TestWarnings(t *testing.T) {
 	table := Builtin(Options{})
 	warnings := func(r *Resource, body string) []string {

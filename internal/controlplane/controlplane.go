@@ -51,6 +51,8 @@ type Config struct {
 	ServiceCIDR, SecondServiceCIDR, ClusterCIDR netip.Prefix
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
+	// DisabledAdmission are names of admission plugins that do not run.
+	DisabledAdmission []string
 	// RaftLog and SnapshotEntries are those of raftstore.Config; zero values mean its defaults.
 	RaftLog         string
 	SnapshotEntries uint64
@@ -132,6 +134,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		Table:             table,
 		TLS:               c.config.PKI.APIServing(),
 		NodeTLS:           c.config.PKI.AgentClient(),
+		DisabledAdmission: c.config.DisabledAdmission,
 		TokenKeys:         []crypto.Signer{c.config.PKI.ServiceAccountKey()},
 		AdvertiseAddress:  c.config.AdvertiseAddress,
 		AdvertisePort:     uint16(c.port()),

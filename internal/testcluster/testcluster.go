@@ -33,19 +33,29 @@ type Cluster struct {
 	// Log is what components should log to.
 	Log *slog.Logger
 
-	t       testing.TB
-	outside etcd.Config
-	plane   *controlplane.ControlPlane
-	port    int
+	t                 testing.TB
+	disabledAdmission []string
+	outside           etcd.Config
+	plane             *controlplane.ControlPlane
+	port              int
 }
 
 // Start starts a control plane and waits until it is ready.
 func Start(t testing.TB) *Cluster { return StartOn(t, etcd.Config{}) }
 
+// StartWithAccounts is Start with all admission plugins: pods then need their ServiceAccount, which nobody makes unless the
+// controllers run.
+func StartWithAccounts(t testing.TB) *Cluster { return start(t, etcd.Config{}, nil) }
+
 // StartOn starts a control plane whose store is an etcd, if store names endpoints, and waits until it is ready.
 func StartOn(t testing.TB, store etcd.Config) *Cluster {
 	t.Helper()
-	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, outside: store}
+	return start(t, store, []string{"ServiceAccount"})
+}
+
+func start(t testing.TB, store etcd.Config, disabledAdmission []string) *Cluster {
+	t.Helper()
+	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, outside: store, disabledAdmission: disabledAdmission}
 	var err error
 	c.PKI, err = pki.Open(filepath.Join(c.Dir, "pki"), pki.Options{NodeName: "testcluster"})
 	require.NoError(t, err)
@@ -69,6 +79,8 @@ func (c *Cluster) open() {
 		ClusterCIDR: netip.MustParsePrefix("10.244.0.0/16"),
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
 		Log:         c.Log,
+
+		DisabledAdmission: c.disabledAdmission,
 	})
 	require.NoError(c.t, err)
 	ctx, cancel := context.WithTimeout(c.t.Context(), readyTimeout)

@@ -1,0 +1,205 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// limitRanger gives containers the requests and limits that the LimitRanges of their namespace have for those who say
+// none, and refuses pods, containers and claims out of their ranges.
+type limitRanger struct{ objects Objects }
+
+// limitAnnotation tells in a pod what was set.
+const limitAnnotation = "kubernetes.io/limit-ranger"
+
+var limitRanges = corev1.SchemeGroupVersion.WithResource("limitranges")
+
+// Mutate implements Mutator.
+func (l limitRanger) Mutate(ctx context.Context, r *Request) error {
+	pod := newPod(r)
+	if pod == nil {
+		return nil
+	}
+	items, err := l.itemsOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	var told []string
+	for _, item := range items {
+		if item.Type != corev1.LimitTypeContainer {
+			continue
+		}
+		for i := range pod.Spec.Containers {
+			told = append(told, fillIn("container", &pod.Spec.Containers[i], item)...)
+		}
+		for i := range pod.Spec.InitContainers {
+			told = append(told, fillIn("init container", &pod.Spec.InitContainers[i], item)...)
+		}
+	}
+	if len(told) > 0 {
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[limitAnnotation] = "LimitRanger plugin set: " + strings.Join(told, "; ")
+	}
+	return nil
+}
+
+// fillIn sets what the container does not say, and tells what it has set.
+func fillIn(what string, c *corev1.Container, item corev1.LimitRangeItem) (told []string) {
+	for _, part := range []struct {
+		name     string
+		list     *corev1.ResourceList
+		defaults corev1.ResourceList
+	}{{"request", &c.Resources.Requests, item.DefaultRequest}, {"limit", &c.Resources.Limits, item.Default}} {
+		var set []string
+		for name, quantity := range part.defaults {
+			if _, ok := (*part.list)[name]; ok {
+				continue
+			}
+			if *part.list == nil {
+				*part.list = corev1.ResourceList{}
+			}
+			(*part.list)[name] = quantity.DeepCopy()
+			set = append(set, string(name))
+		}
+		if len(set) > 0 {
+			slices.Sort(set)
+			told = append(told, fmt.Sprintf("%s %s for %s %s", strings.Join(set, ", "), part.name, what, c.Name))
+		}
+	}
+	return told
+}
+
+// Validate implements Validator.
+func (l limitRanger) Validate(ctx context.Context, r *Request) error {
+	var judge func(corev1.LimitRangeItem) []error
+	switch o := r.Object.(type) {
+	case *corev1.Pod:
+		if r.Operation == Create && r.Subresource != "" || r.Operation == Update && r.Subresource != "resize" {
+			return nil
+		}
+		judge = func(item corev1.LimitRangeItem) []error { return judgePod(o, item) }
+	case *corev1.PersistentVolumeClaim:
+		if r.Subresource != "" {
+			return nil
+		}
+		judge = func(item corev1.LimitRangeItem) []error {
+			if item.Type != corev1.LimitTypePersistentVolumeClaim {
+				return nil
+			}
+			return judgeResources(item, o.Spec.Resources.Requests, nil)
+		}
+	default:
+		return nil
+	}
+	items, err := l.itemsOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, item := range items {
+		faults = append(faults, judge(item)...)
+	}
+	if len(faults) > 0 {
+		return refused(r, "%w", utilerrors.NewAggregate(faults))
+	}
+	return nil
+}
+
+func judgePod(pod *corev1.Pod, item corev1.LimitRangeItem) (faults []error) {
+	switch item.Type {
+	case corev1.LimitTypeContainer:
+		for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+			faults = append(faults, judgeResources(item, c.Resources.Requests, c.Resources.Limits)...)
+		}
+	case corev1.LimitTypePod:
+		faults = judgeResources(item, resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}), resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{}))
+	}
+	return faults
+}
+
+// judgeResources compares requests and limits with one item of a LimitRange.
+func judgeResources(item corev1.LimitRangeItem, requests, limits corev1.ResourceList) (faults []error) {
+	complain := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	for _, name := range sortedNames(item.Min) {
+		least := item.Min[name]
+		request, asked := requests[name]
+		limit, limited := limits[name]
+		switch {
+		case !asked:
+			complain("minimum %s usage per %s is %s.  No request is specified", name, item.Type, least.String())
+		case request.Cmp(least) < 0:
+			complain("minimum %s usage per %s is %s, but request is %s", name, item.Type, least.String(), request.String())
+		}
+		if limited && limit.Cmp(least) < 0 {
+			complain("minimum %s usage per %s is %s, but limit is %s", name, item.Type, least.String(), limit.String())
+		}
+	}
+	for _, name := range sortedNames(item.Max) {
+		most := item.Max[name]
+		request, asked := requests[name]
+		limit, limited := limits[name]
+		if item.Type == corev1.LimitTypePersistentVolumeClaim { // a claim has no limits
+			if asked && request.Cmp(most) > 0 {
+				complain("maximum %s usage per %s is %s, but request is %s", name, item.Type, most.String(), request.String())
+			}
+			continue
+		}
+		switch {
+		case !limited:
+			complain("maximum %s usage per %s is %s.  No limit is specified", name, item.Type, most.String())
+		case limit.Cmp(most) > 0:
+			complain("maximum %s usage per %s is %s, but limit is %s", name, item.Type, most.String(), limit.String())
+		}
+		if asked && request.Cmp(most) > 0 {
+			complain("maximum %s usage per %s is %s, but request is %s", name, item.Type, most.String(), request.String())
+		}
+	}
+	for _, name := range sortedNames(item.MaxLimitRequestRatio) {
+		if fault := judgeRatio(item, name, requests[name], limits[name]); fault != nil {
+			faults = append(faults, fault)
+		}
+	}
+	return faults
+}
+
+// judgeRatio: a limit may be at most so many times the request; both must be there.
+func judgeRatio(item corev1.LimitRangeItem, name corev1.ResourceName, request, limit resource.Quantity) error {
+	most := item.MaxLimitRequestRatio[name]
+	switch {
+	case request.IsZero():
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name, item.Type, most.String())
+	case limit.IsZero():
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, item.Type, most.String())
+	}
+	if ratio := limit.AsApproximateFloat64() / request.AsApproximateFloat64(); ratio > most.AsApproximateFloat64() {
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, item.Type, most.String(), ratio)
+	}
+	return nil
+}
+
+func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
+	return slices.Sorted(maps.Keys(list))
+}
+
+// itemsOf are the items of all LimitRanges of the request's namespace.
+func (l limitRanger) itemsOf(ctx context.Context, r *Request) ([]corev1.LimitRangeItem, error) {
+	all, err := l.objects.List(ctx, limitRanges, r.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	var out []corev1.LimitRangeItem
+	for _, o := range all {
+		out = append(out, o.(*corev1.LimitRange).Spec.Limits...)
+	}
+	return out, nil
+}
