@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,7 +106,9 @@ func FuzzBody(f *testing.F) {
 			require.NoError(t, err)
 			again, err := s.decodeObject(ctx, info, data, podKind, t0.resource.New, metav1.FieldValidationIgnore)
 			require.NoError(t, err, "%s %q", other, data)
-			require.Equal(t, obj.(*corev1.Pod).Name, again.(*corev1.Pod).Name)
+			if name := obj.(*corev1.Pod).Name; utf8.ValidString(name) { // protobuf carries others, which JSON writes as U+FFFD
+				require.Equal(t, name, again.(*corev1.Pod).Name)
+			}
 		}
 	})
 }
