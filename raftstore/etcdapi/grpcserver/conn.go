@@ -84,7 +84,8 @@ func (c *conn) greet() error {
 		if state.NegotiatedProtocol != "h2" {
 			return fmt.Errorf("protocol %q instead of h2", state.NegotiatedProtocol)
 		}
-		p.AuthInfo = credentials.TLSInfo{State: state, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
+		secured := credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
+		p.AuthInfo = credentials.TLSInfo{State: state, CommonAuthInfo: secured}
 		c.net = t
 	}
 	in := bufio.NewReaderSize(c.net, readBuffer)
@@ -206,6 +207,9 @@ func (c *conn) data(f *http2.DataFrame) error {
 		c.unacked = 0
 	}
 	if s != nil {
+		if s.credit.Add(-int64(f.Length)) < 0 {
+			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
+		}
 		s.receive(f.Data())
 		if f.StreamEnded() {
 			s.receiveEnd()

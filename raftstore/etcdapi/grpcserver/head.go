@@ -45,7 +45,7 @@ type heads struct {
 const (
 	tableBytes   = 4096     // of HPACK's table; the value that a client may count on
 	maxHeadBytes = 64 << 10 // of headers, decoded; a connection that sends more is closed
-	maxKnown     = 64       // blocks; when there are more, the decoder begins anew
+	maxKnown     = 64       // blocks; others are decoded each time they come
 )
 
 // What ends a connection: from then on the table is unknown.

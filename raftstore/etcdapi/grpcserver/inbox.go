@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// inbox has the messages of a stream that the call has not taken. The stream's window bounds it.
+// inbox has the messages of a stream that the call has not taken. The stream's window bounds it (stream.credit).
 type inbox struct {
 	news chan struct{} // room for one
 

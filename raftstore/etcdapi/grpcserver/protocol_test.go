@@ -2,6 +2,7 @@ package grpcserver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 )
 
@@ -105,6 +107,29 @@ func TestClosedWindows(t *testing.T) {
 	require.Equal(t, hello[6:], c.dataOrSettings())
 }
 
+// TestWindowThatShrinks: a stream that waits for the connection's window sends nothing either when that opens, if the client has
+// closed the stream's own meanwhile.
+func TestWindowThatShrinks(t *testing.T) {
+	c := connectRaw(t, &testService{unary: func(context.Context, *message) (*message, error) {
+		return &message{Value: make([]byte, 2*defaultWindow)}, nil
+	}})
+	require.NoError(t, c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 2 * defaultWindow}))
+	c.expect("SETTINGS")
+	c.begin(1, "/test.Test/Unary")
+	require.NoError(t, c.WriteData(1, true, hello))
+	c.expect("HEADERS")
+	for sent := 0; sent < defaultWindow; { // all that the connection's window allows
+		sent += len(c.expect("DATA").(*http2.DataFrame).Data())
+	}
+	require.NoError(t, c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 100}))
+	c.expect("SETTINGS")
+	require.NoError(t, c.WriteWindowUpdate(0, 1<<20))
+	require.NoError(t, c.WritePing(false, [8]byte{1}))
+	c.expect("PING") // and no data
+	require.NoError(t, c.WriteWindowUpdate(1, 2*defaultWindow))
+	require.NotEmpty(t, c.expect("DATA").(*http2.DataFrame).Data())
+}
+
 // dataOrSettings returns the data of the next frame of data; the server may acknowledge settings before or after.
 func (c *rawClient) dataOrSettings() []byte {
 	for {
@@ -160,7 +185,10 @@ func TestBrokenProtocol(t *testing.T) {
 
 // TestBrokenStream: a stream ends, and the connection goes on.
 func TestBrokenStream(t *testing.T) {
-	c := connectRaw(t, &testService{unary: echo, stream: echoStream})
+	c := connectRaw(t, &testService{unary: echo, stream: func(s grpc.ServerStream) error {
+		<-s.Context().Done() // without taking what was sent
+		return nil
+	}})
 	c.begin(1, "/test.Test/Stream")
 	require.NoError(t, c.WriteWindowUpdate(1, 1<<31-1))
 	require.Equal(t, http2.ErrCodeFlowControl, c.expect("RST_STREAM").(*http2.RSTStreamFrame).ErrCode)
@@ -171,9 +199,15 @@ func TestBrokenStream(t *testing.T) {
 	require.Equal(t, http2.ErrCodeNo, c.expect("RST_STREAM").(*http2.RSTStreamFrame).ErrCode)
 	require.NoError(t, c.WriteData(3, true, hello)) // which the server does not wait for
 
-	c.begin(5, "/test.Test/Unary")
-	require.NoError(t, c.WriteData(5, true, hello))
-	c.expectHello(5)
+	c.begin(5, "/test.Test/Stream") // which sends more than its window
+	for range maxTestMessage/maxFrameBytes + 1 {
+		require.NoError(t, c.WriteData(5, false, make([]byte, maxFrameBytes)))
+	}
+	require.Equal(t, http2.ErrCodeFlowControl, c.expect("RST_STREAM").(*http2.RSTStreamFrame).ErrCode)
+
+	c.begin(7, "/test.Test/Unary")
+	require.NoError(t, c.WriteData(7, true, hello))
+	c.expectHello(7)
 }
 
 // FuzzConn: whatever a client sends, its connection ends with it and takes nothing along.

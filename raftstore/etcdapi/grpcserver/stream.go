@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,9 +25,10 @@ type stream struct {
 	partial []byte // what has come of the next message
 	ended   bool   // nothing more comes from the client
 
-	message []byte // of a unary call; complete when that begins
-	inbox   *inbox // of a stream; nil in a unary call
-	unacked uint32 // bytes of the inbox that were taken, and the client does not know of; RecvMsg alone uses it
+	credit  atomic.Int64 // bytes that the client may still send, padding included
+	message []byte       // of a unary call; complete when that begins
+	inbox   *inbox       // of a stream; nil in a unary call
+	unacked uint32       // bytes of the inbox that were taken, and the client does not know of; RecvMsg alone uses it
 
 	ctx    context.Context // of the call; set when it begins
 	cancel context.CancelFunc
@@ -34,7 +36,11 @@ type stream struct {
 	sending // guarded by conn.mu
 }
 
-func newStream(c *conn, id uint32, h *head) *stream { return &stream{conn: c, id: id, head: h} }
+func newStream(c *conn, id uint32, h *head) *stream {
+	s := &stream{conn: c, id: id, head: h}
+	s.credit.Store(int64(c.streamWindow()))
+	return s
+}
 
 // receive takes a part of the client's messages.
 func (s *stream) receive(b []byte) {
@@ -166,6 +172,7 @@ func (s *stream) RecvMsg(v any) error {
 	}
 	// The client may send as much more as was taken; it is told when that has become much.
 	if s.unacked += uint32(prefixBytes + len(message)); s.unacked >= s.conn.streamWindow()/4 {
+		s.credit.Add(int64(s.unacked))
 		if err := s.conn.grant(s.id, s.unacked); err != nil {
 			return status.Error(codes.Unavailable, err.Error())
 		}

@@ -116,7 +116,7 @@ func (c *conn) flush(s *stream) {
 		s.headed = true
 		c.writer.writeHeaders(s.id, false, answerHeaders)
 	}
-	if s.bytes > 0 {
+	if s.bytes > 0 && s.window > 0 { // the client may have made the window smaller since the stream was queued
 		c.writer.writeData(s)
 	}
 	switch {
