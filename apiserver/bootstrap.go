@@ -3,7 +3,11 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -56,23 +60,52 @@ func (s *Server) keepBootstrapObjects(ctx context.Context) {
 }
 
 func (s *Server) bootstrap(ctx context.Context) error {
+	var namespaces []wanted
 	for _, name := range systemNamespaces {
-		if err := s.ensure(ctx, "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil); err != nil {
-			return err
-		}
+		namespaces = append(namespaces, wanted{obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}})
 	}
-	if err := s.bootstrapPolicy(ctx); err != nil {
+	objects := slices.Concat(defaultPolicy(), defaultFlows())
+	for _, class := range registry.SystemPriorityClasses() {
+		objects = append(objects, wanted{obj: class})
+	}
+	if err := s.ensureAll(ctx, namespaces); err != nil {
 		return err
 	}
-	for _, class := range registry.SystemPriorityClasses() {
-		if err := s.ensure(ctx, "", class, nil); err != nil {
-			return err
-		}
+	if err := s.ensureAll(ctx, objects); err != nil {
+		return err
 	}
-	if err := s.bootstrapFlows(ctx); err != nil {
+	if _, err := s.loadPolicy(ctx); err != nil {
+		return err
+	}
+	if err := s.bootstrapDangling(ctx); err != nil {
 		return err
 	}
 	return s.bootstrapKubernetesService(ctx)
+}
+
+// wanted is an object that every cluster has. If it is there, fit, which may be nil, brings it up to date.
+type wanted struct {
+	obj runtime.Object
+	fit func(present runtime.Object)
+}
+
+// bootstrapWriters is how many objects are written at a time: the store packs writes that wait for each other into one.
+const bootstrapWriters = 32
+
+// ensureAll ensures objects in no particular order.
+func (s *Server) ensureAll(ctx context.Context, objects []wanted) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(bootstrapWriters)
+	for _, w := range objects {
+		group.Go(func() error {
+			m := accessor(w.obj)
+			if err := s.ensure(ctx, m.GetNamespace(), w.obj, w.fit); err != nil {
+				return fmt.Errorf("%T %s: %w", w.obj, m.GetName(), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // ensure creates obj if it is not there. If it is, fit, which may be nil, brings it up to date.

@@ -23,29 +23,29 @@ var (
 
 var flowObjects = []schema.GroupVersionResource{flowSchemas, priorityLevels}
 
-// bootstrapFlows writes the mandatory and the suggested objects. Mandatory ones are put right whenever they
-// differ, suggested ones as long as their annotation asks for it.
-func (s *Server) bootstrapFlows(ctx context.Context) error {
+// defaultFlows are the mandatory and the suggested objects. Mandatory ones are put right whenever they differ, suggested ones as
+// long as their annotation asks for it.
+func defaultFlows() []wanted {
+	var out []wanted
 	for _, l := range flowcontrol.DefaultLevels() {
-		err := s.ensure(ctx, "", l, func(present runtime.Object) {
+		out = append(out, wanted{obj: l, fit: func(present runtime.Object) {
 			if p := present.(*flowcontrolv1.PriorityLevelConfiguration); keptUp(p) {
 				l.Spec.DeepCopyInto(&p.Spec)
 			}
-		})
-		if err != nil {
-			return fmt.Errorf("priority level %s: %w", l.Name, err)
-		}
+		}})
 	}
 	for _, f := range flowcontrol.DefaultSchemas() {
-		err := s.ensure(ctx, "", f, func(present runtime.Object) {
+		out = append(out, wanted{obj: f, fit: func(present runtime.Object) {
 			if p := present.(*flowcontrolv1.FlowSchema); keptUp(p) {
 				f.Spec.DeepCopyInto(&p.Spec)
 			}
-		})
-		if err != nil {
-			return fmt.Errorf("flow schema %s: %w", f.Name, err)
-		}
+		}})
 	}
+	return out
+}
+
+// bootstrapDangling tells of all schemas whether their levels exist.
+func (s *Server) bootstrapDangling(ctx context.Context) error {
 	schemas, levels, _, err := s.listFlows(ctx)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s *Server) configureFlows(ctx context.Context) (revision int64, err error)
 		return 0, err
 	}
 	s.inFlight.flows.Configure(schemas, levels)
-	if s.booted.Load() { // before, bootstrapFlows does it
+	if s.booted.Load() { // before, bootstrapDangling does it
 		if err := s.tellDangling(ctx, schemas, levels); err != nil {
 			s.log.Warn("status of a flow schema could not be written", "err", err)
 		}

@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,50 +40,38 @@ func (s *Server) loadPolicy(ctx context.Context) (revision int64, err error) {
 	return revision, nil
 }
 
-// bootstrapPolicy writes the default roles and bindings. Of those that are there, what the defaults have is put back
-// unless their annotation says to leave them; what somebody added stays.
-func (s *Server) bootstrapPolicy(ctx context.Context) error {
+// defaultPolicy are the default roles and bindings. Of those that are there, what the defaults have is put back unless their
+// annotation says to leave them; what somebody added stays.
+func defaultPolicy() []wanted {
 	defaults := rbac.Defaults()
+	var out []wanted
 	for _, r := range defaults.ClusterRoles {
-		err := s.ensure(ctx, "", r, func(present runtime.Object) {
+		out = append(out, wanted{obj: r, fit: func(present runtime.Object) {
 			if p := present.(*rbacv1.ClusterRole); rbac.KeptUp(p) && p.AggregationRule == nil {
 				p.Rules = rbac.FitRules(p.Rules, r.Rules)
 			}
-		})
-		if err != nil {
-			return fmt.Errorf("cluster role %s: %w", r.Name, err)
-		}
+		}})
 	}
 	for _, r := range defaults.Roles {
-		err := s.ensure(ctx, r.Namespace, r, func(present runtime.Object) {
+		out = append(out, wanted{obj: r, fit: func(present runtime.Object) {
 			if p := present.(*rbacv1.Role); rbac.KeptUp(p) {
 				p.Rules = rbac.FitRules(p.Rules, r.Rules)
 			}
-		})
-		if err != nil {
-			return fmt.Errorf("role %s/%s: %w", r.Namespace, r.Name, err)
-		}
+		}})
 	}
 	for _, b := range defaults.ClusterRoleBindings {
-		err := s.ensure(ctx, "", b, func(present runtime.Object) {
+		out = append(out, wanted{obj: b, fit: func(present runtime.Object) {
 			if p := present.(*rbacv1.ClusterRoleBinding); rbac.KeptUp(p) {
 				p.Subjects = rbac.FitSubjects(p.Subjects, b.Subjects)
 			}
-		})
-		if err != nil {
-			return fmt.Errorf("cluster role binding %s: %w", b.Name, err)
-		}
+		}})
 	}
 	for _, b := range defaults.RoleBindings {
-		err := s.ensure(ctx, b.Namespace, b, func(present runtime.Object) {
+		out = append(out, wanted{obj: b, fit: func(present runtime.Object) {
 			if p := present.(*rbacv1.RoleBinding); rbac.KeptUp(p) {
 				p.Subjects = rbac.FitSubjects(p.Subjects, b.Subjects)
 			}
-		})
-		if err != nil {
-			return fmt.Errorf("role binding %s/%s: %w", b.Namespace, b.Name, err)
-		}
+		}})
 	}
-	_, err := s.loadPolicy(ctx)
-	return err
+	return out
 }
