@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxMessageText bounds the text of a status.
+// maxMessageText bounds the text of a status, so that its headers fit into one frame (writer.writeHeaders).
 const maxMessageText = 4 << 10
 
 var trailersOK = []hpack.HeaderField{{Name: "grpc-status", Value: "0"}}

@@ -32,7 +32,8 @@ func (c *conn) widen(id, more uint32) error {
 	return nil
 }
 
-// settings takes the client's settings; those that are not named mean nothing to a server that sends small frames and pushes nothing.
+// settings takes the client's settings. Those that setting does not name mean nothing to a server that sends small
+// frames and pushes nothing.
 func (c *conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil

@@ -153,8 +153,10 @@ func (w *writer) writeHeaders(id uint32, last bool, fields ...[]hpack.HeaderFiel
 			_ = w.headers.WriteField(f) // into memory
 		}
 	}
-	// A block is at most maxMessageText and little more, far below the size of a frame.
-	_ = w.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: w.block.Bytes(), EndHeaders: true, EndStream: last})
+	// A block is little more than a text, of which each byte became three at worst (escape): it fits into a frame.
+	_ = w.frames.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: id, BlockFragment: w.block.Bytes(), EndHeaders: true, EndStream: last,
+	})
 }
 
 // writeData writes one frame. It does so without frames, which would copy the data twice.
