@@ -1,8 +1,8 @@
 package mvcc
 
-// allotment is what the commands of one raft entry get their records and results from. An entry often has a
-// hundred commands that each write one key: they share a few pieces of memory, in place of some for each.
-// A piece is for no more than one entry, since it stays for as long as anybody has a part of it.
+// allotment is where the commands of one raft entry get their records and results from. An entry often has a hundred
+// commands that write one key each: they share a few pieces of memory, in place of several for each. Entries share none,
+// since a piece stays for as long as anybody has a part of it.
 type allotment struct {
 	left    int // commands that are still to be done, this one included
 	records []record

@@ -15,8 +15,9 @@ import (
 // defragSuffix is appended to the store's path for the file that a defragmentation builds.
 const defragSuffix = ".defrag"
 
-// copyBytes is about how much of history one bbolt transaction of a copy takes. While others write to the disk each is
-// synced, and nothing is done for as long again: what they sync must not wait behind a copy that fills the disk's queue.
+// copyBytes is about how much of history one bbolt transaction of a copy takes. While others may write to the disk, each
+// such part is synced, and then nothing is done for as long as it took: others that sync must not wait behind a copy that
+// fills the disk's queue.
 const copyBytes = 1 << 20
 
 // Defragment gives free pages back to the file system: it copies what is in use to a new file, which takes
@@ -111,7 +112,9 @@ func (s *Store) currentFile() (*file, error) {
 
 // copyHistory copies the records from a revision on, and returns the last one's, or the one before from if
 // there is none. After each part it calls between, with the time when that was begun.
-func (s *Store) copyHistory(ctx context.Context, old, next *file, from Revision, between func(*file, time.Time) error) (last Revision, err error) {
+func (s *Store) copyHistory(
+	ctx context.Context, old, next *file, from Revision, between func(next *file, began time.Time) error,
+) (last Revision, err error) {
 	last = from
 	for {
 		began := time.Now()

@@ -5,9 +5,9 @@
 // # What is where
 //
 // The file (bbolt) holds history: one record per change, keyed by revision, and beside it the raft
-// index up to which the file is complete. The key index (a B-tree in memory, rebuilt when the file
-// is opened) maps each key to the revisions that touched it. The tail is the newest stretch of
-// history, in memory: everything that is not in the file yet, and a bounded amount before that.
+// index up to which the file is complete. The key index (a map and a B-tree in memory, rebuilt when the file
+// is opened) has the revisions that touched each key. The tail is the newest stretch of history, in memory: everything
+// that is not in the file yet, up to about a second or 2 MiB of changes, and a bounded amount before that.
 //
 //	            Apply ──► index (memory) ──► tail (memory) ──► file (bbolt, committed in batches)
 //	                         │                  │                │

@@ -11,13 +11,13 @@ import (
 // its receiver. So a slow receiver costs no memory, holds nobody up and misses nothing; all it can
 // run into is a compaction, and then it is told so.
 //
-//	Apply ── missed = 7, wake ──►  watcher's goroutine ── batch ──► deliver: out (room for one) ──► receiver
+//	Apply ── missed = 7, wake ──►  watcher's goroutine ── batch ──► deliver ── (out) ──► receiver
 //	                                  │ reads [7, newest] from tail or file
 type watcher struct {
 	req     WatchRequest
 	keys    keyRange
 	deliver func(WatchBatch) bool // false ends the watch
-	out     chan WatchBatch       // that deliver fills; nil in a WatchFunc
+	out     chan WatchBatch       // that deliver fills, with room for one; nil in a WatchFunc
 	wake    chan struct{}         // room for one
 
 	// next is the first revision that was not looked at, and behind says that the last look did not
@@ -100,8 +100,8 @@ func (s *Store) Watch(ctx context.Context, req WatchRequest) <-chan WatchBatch {
 }
 
 // WatchFunc is Watch with calls in place of a channel: deliver gets each batch in the watch's own goroutine, which
-// spares waking another one. The watch ends when deliver returns false, too. The channel that is returned is closed when deliver is
-// not called any more. The end of ctx does not interrupt deliver, and Close waits until it has returned.
+// spares waking another one. The watch also ends when deliver returns false. The channel that is returned is closed when
+// no more calls will come. The end of ctx does not interrupt deliver, and Close waits until it has returned.
 func (s *Store) WatchFunc(ctx context.Context, req WatchRequest, deliver func(WatchBatch) bool) <-chan struct{} {
 	done := make(chan struct{})
 	w := newWatcher(req)
@@ -127,7 +127,7 @@ func (s *Store) start(ctx context.Context, w *watcher, ended func()) {
 	}
 }
 
-// register lets a watcher see all that is applied from now on, in a goroutine that does run, unless the store is closed.
+// register lets a watcher see all that is applied from now on, and runs run in a goroutine; not if the store is closed.
 func (s *Store) register(w *watcher, run func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
