@@ -9,9 +9,9 @@ import (
 // written waits until this member has entries up to an index on disk (leaderlog.Log.Written).
 type written func(index uint64, stop <-chan struct{}) error
 
-// hold keeps a follower's answer back until this member has the entries that it is about on disk itself. If it
-// cannot write them, it must not lead any more. An answer of a later term is how raft is told so: it steps down, and
-// its own term stays what it is. It is false if stop was closed: nobody must see the answer.
+// hold keeps a follower's answer back until this member, the leader, has the entries that it is about on disk itself. If
+// it cannot write them, it must not lead any more: raft steps down, and keeps its term, when it sees an answer of a later
+// one. The result is false if stop was closed: then nobody must see the answer.
 func (w written) hold(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, stop <-chan struct{}) bool {
 	if w == nil || !resp.Success || len(req.Entries) == 0 {
 		return true

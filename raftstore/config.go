@@ -68,8 +68,8 @@ type Config struct {
 	// The default, time.Now, is monotonic: it does not follow when somebody sets the time of day. A simulation
 	// gives each member a clock of its own.
 	Clock func() time.Time
-	// LogBytes is about how much of the raft log is kept, or as much as the store is large if that is more, if that is
-	// less than what SnapshotEntries says; 128 MiB by default.
+	// LogBytes bounds the raft log in bytes, as SnapshotEntries does in entries; 128 MiB by default. The log of a
+	// store that is larger than half of it may become about as large as the store (logbytes.go).
 	LogBytes int64
 	// QuotaBytes is how large the store may grow, free pages not counted, before NOSPACE is raised; 8 GiB by default.
 	QuotaBytes int64

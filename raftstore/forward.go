@@ -108,8 +108,9 @@ func (f *forwarder) call(ctx context.Context, address string, kind byte, body []
 	}
 }
 
-// leaderIs ends what waits for the answer of a leader that was deposed: the one at address leads now. The other may hang or be cut off,
-// and answer never; all that it could say of a proposal is that its outcome is unknown. Questions that any member answers stay.
+// leaderIs ends what waits for the answer of a leader that was deposed: the one at address leads now. The other may hang
+// or be cut off, and never answer; of a proposal it could only say that its outcome is unknown. Questions that any
+// member answers stay.
 func (f *forwarder) leaderIs(address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -254,8 +255,8 @@ func (c *forwardConn) abandon() {
 	_ = c.conn.Close()
 }
 
-// abandonLeader ends what waits for a member as the leader. Not changes of membership: one of them is that another leads, and the
-// one that led says that it does.
+// abandonLeader ends what waits for a member as the leader. Changes of membership stay: one of them is a transfer of
+// leadership, and it is the old leader who says that it has worked.
 func (c *forwardConn) abandonLeader() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,11 +10,13 @@ import (
 	"kontiki/raftstore/rejoin"
 )
 
-// A heartbeat that waits behind a slow write to the follower's log (transport.go says why it does) makes the leader
-// believe that the follower is gone. With two such followers it steps down, though all are alive, and the next leader would have the
-// same disks. So a follower answers beside its main loop while that waits for the disk, as far as
-// this changes nothing: it says that it is still in the leader's term. Its main loop cannot leave the term before the
-// write has ended, and notes when it does that it has heard from the leader. A heartbeat of any other term waits.
+// A heartbeat waits behind a write to the follower's log (transport.go says why). If the write is slow, the leader
+// believes that the follower is gone. With two such followers it steps down, though all are alive, and the next leader
+// would have the same disks.
+//
+// So while a follower's main loop waits for the disk, heartbeats are answered beside it, with what is certain and
+// changes nothing: "I am still in your term". It is certain because the main loop cannot leave the term before the
+// write has ended; then it notes that it has heard from the leader. Heartbeats of any other term wait.
 //
 // A leader that asks whether it still leads, for the sake of a read, gets the truth as well: at that moment this
 // member has not gone over to another.

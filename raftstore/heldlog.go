@@ -7,10 +7,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A member that was sent a snapshot needs the entries behind it next. While the snapshot travels, or for a while after, the
-// leader takes others and would cut its log behind those: the member would need another snapshot, and so on for as long as clients write
-// faster than snapshots travel (RF-09). So compaction leaves the log behind a snapshot that is being sent, as etcd does. It
-// does not if the log has grown to heldLogs times Config.LogBytes meanwhile: the disk comes first.
+// A member that was sent a snapshot needs the entries behind it next. Meanwhile the leader takes newer snapshots, and
+// would cut its log behind those: the member would need another one, and so on for as long as clients write faster than
+// snapshots travel (RF-09). So compaction leaves the log behind a snapshot that is being sent, as in etcd, unless the
+// log has grown to heldLogs times Config.LogBytes: the disk comes first.
 
 const (
 	// heldAfter is how long after a snapshot was opened, or sent, the log behind it stays.
@@ -51,7 +51,8 @@ func (m *Member) keepLogFrom() uint64 {
 	return m.transport.sending.oldest()
 }
 
-// heldSnapshots are raft's snapshots. One that is opened is about to be sent: that it is verified first takes long if it is large.
+// heldSnapshots are raft's snapshots. One that is opened is about to be sent: it is verified first, which takes long if
+// it is large.
 type heldSnapshots struct {
 	raft.SnapshotStore
 	sending *sending

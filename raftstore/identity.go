@@ -11,10 +11,11 @@ import (
 // also signs certificates of clients, and of members that were removed. Raft's messages are taken only from
 // a connection whose certificate is for a member: one of its names is the member's ID or Name.
 //
-// A member may lag, and not know yet that another has joined, which perhaps leads by now; to refuse that one would be to
-// lag for ever (Raft thesis 4.1: messages of an unknown leader must be accepted). So it asks those it knows, and one yes is enough.
-// A member that joins knows nobody yet, or what a snapshot says, which may be out of date: until its own configuration lists it,
-// it takes messages from anyone with a certificate. It has no vote to give then (votes.go).
+// A member may lag, and not know yet that another has joined, which perhaps leads by now; to refuse that one
+// would be to lag for ever (Raft thesis 4.1: messages of an unknown leader must be accepted). So it asks those
+// it knows, and one yes is enough. A member that joins knows nobody yet, or what a snapshot says, which may be
+// out of date: until its own configuration lists it, it takes messages from anyone with a certificate. It has
+// no vote to give then (votes.go).
 
 // identity is who is at the other end of a connection: the names of its certificate. Nil is a connection without TLS.
 type identity struct{ names []string }

@@ -202,34 +202,39 @@ func TestLogOfAnotherMember(t *testing.T) {
 			c.put(c.members[names[i%3]], fmt.Sprint(string(long), i))
 		}
 		c.same()
-		want := entries(t, c.members["b"])
-		for i := range want {
-			want[i].AppendedAt = want[i].AppendedAt.UTC()
-		}
+		leader := c.leader(names...)
+		asker, follower := c.members[c.others(leader)[0]], c.members[c.others(leader)[1]]
 		var got []LogEntry
 		add := func(e LogEntry) error {
 			e.AppendedAt = e.AppendedAt.UTC() // JSON forgets which way it is UTC
 			got = append(got, e)
 			return nil
 		}
-		require.NoError(t, c.members["a"].LogOf(t.Context(), "b", 0, add))
-		require.Equal(t, want, got)
+		var want []LogEntry
+		for _, m := range []*Member{leader, follower} {
+			want, got = entries(t, m), nil
+			for i := range want {
+				want[i].AppendedAt = want[i].AppendedAt.UTC()
+			}
+			require.NoError(t, asker.LogOf(t.Context(), m.cfg.NodeID, 0, add))
+			require.Equal(t, want, got)
+		}
+		cfg := follower.cfg
 		got = nil
-		require.NoError(t, c.members["a"].LogOf(t.Context(), "b", 7, add))
+		require.NoError(t, asker.LogOf(t.Context(), cfg.NodeID, 7, add))
 		require.EqualValues(t, 7, got[0].Index)
-		require.ErrorIs(t, c.members["a"].LogOf(t.Context(), "b", 0, func(LogEntry) error { return errEnough }), errEnough)
-		require.ErrorIs(t, c.members["a"].LogOf(t.Context(), "x", 0, add), ErrMemberNotFound)
-		require.NoError(t, c.members["a"].DefragmentMember(t.Context(), "b"))
-		require.ErrorIs(t, c.members["a"].DefragmentMember(t.Context(), "x"), ErrMemberNotFound)
+		require.ErrorIs(t, asker.LogOf(t.Context(), cfg.NodeID, 0, func(LogEntry) error { return errEnough }), errEnough)
+		require.ErrorIs(t, asker.LogOf(t.Context(), "x", 0, add), ErrMemberNotFound)
+		require.NoError(t, asker.DefragmentMember(t.Context(), cfg.NodeID))
+		require.ErrorIs(t, asker.DefragmentMember(t.Context(), "x"), ErrMemberNotFound)
 
-		cfg := c.members["b"].cfg
-		c.stop("b")
-		require.Error(t, c.members["a"].LogOf(t.Context(), "b", 0, add))
+		c.stop(cfg.NodeID) // a leader would hand over first, and get its successor's first entry
+		require.Error(t, asker.LogOf(t.Context(), cfg.NodeID, 0, add))
 		got = nil
-		require.NoError(t, ReadLog(t.Context(), Config{Dir: cfg.Dir, NodeID: "b", Log: quiet()}, 0, add))
+		require.NoError(t, ReadLog(t.Context(), Config{Dir: cfg.Dir, NodeID: cfg.NodeID, Log: quiet()}, 0, add))
 		require.Equal(t, want, got)
-		require.ErrorContains(t, ReadLog(t.Context(), Config{Dir: cfg.Dir + "x", NodeID: "b", Log: quiet()}, 0, add), "there is no raft log in")
-		c.start("b")
+		require.ErrorContains(t, ReadLog(t.Context(), Config{Dir: cfg.Dir + "x", NodeID: cfg.NodeID, Log: quiet()}, 0, add), "there is no raft log in")
+		c.start(cfg.NodeID)
 		c.same()
 	})
 }

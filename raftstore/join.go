@@ -55,7 +55,10 @@ func (m *Member) join(ctx context.Context) {
 
 // givesUp says whether it is of no use to ask again: another answer cannot be expected, or it took too long.
 func (m *Member) givesUp(err error, began time.Time) bool {
-	return errors.Is(err, ErrNameTaken) || errors.Is(err, ErrStranger) || isUntrusted(err) || m.cfg.JoinTimeout > 0 && time.Since(began) >= m.cfg.JoinTimeout
+	if errors.Is(err, ErrNameTaken) || errors.Is(err, ErrStranger) || isUntrusted(err) {
+		return true
+	}
+	return m.cfg.JoinTimeout > 0 && time.Since(began) >= m.cfg.JoinTimeout
 }
 
 // isUntrusted says whether one end does not trust the other's certificate.
@@ -82,8 +85,8 @@ func (m *Member) askToJoin(ctx context.Context, address string) error {
 	return err
 }
 
-// letJoin answers askToJoin, for who has a certificate. It gets in under a name of that only: by the name all others will know the
-// member's connections (identity.go).
+// letJoin answers askToJoin. The caller has a certificate, and gets in only under a name that is in it: by the name all
+// others will know the member's connections (identity.go).
 func (s *server) letJoin(ctx context.Context, caller *identity, body []byte) error {
 	d := decoder{b: body}
 	id, address, name := d.string(), d.string(), d.string()

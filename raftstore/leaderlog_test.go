@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"kontiki/mvcc"
@@ -102,6 +103,8 @@ func TestLeaderDiskFull(t *testing.T) {
 		disks[old.cfg.NodeID].full.Store(true)
 		_, err := old.Txn(t.Context(), putTxn("k", "1"))
 		require.ErrorIs(t, err, ErrUnknownOutcome)
+		require.Equal(t, raft.Follower, old.raft.State(), "it steps down")
+		require.Equal(t, term, old.raft.CurrentTerm(), "and not because of another")
 
 		other := c.members[c.others(old)[0]]
 		res, err := other.Txn(t.Context(), putTxn("l", "2"))

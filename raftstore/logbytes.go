@@ -11,14 +11,18 @@ import (
 // Raft counts entries when it decides about snapshots and about what stays in the log behind one. Entries of ours
 // have between a few and some hundred thousand bytes, so they are counted here as well: a snapshot is
 // taken when half of Config.LogBytes was applied since the last one, and at most about the other half stays behind it.
-// A snapshot is a copy of the store, so it waits, in addition, until as much was applied as the store was large at the last one: however
-// large the store becomes, its copies take about as much writing as the log itself.
+//
+// A snapshot is a copy of the store. If that is larger than half of LogBytes, the next snapshot waits until as many bytes
+// were applied as the store had at the last one: so copies never take more writing than the log itself.
+//
+// So the log has at most LogBytes/2, and LogBytes/2 or the store at the last snapshot, whichever is more, and what comes in
+// logBytesInterval. A restart changes nothing: the next snapshot may come earlier for it, not later.
 
 const logBytesInterval = time.Second
 
 // boundLog is a goroutine.
 func (m *Member) boundLog(ctx context.Context) {
-	var bytes int64 // applied when the last snapshot was taken here
+	bytes := min(0, m.cfg.LogBytes/2-m.log.logBytes()) // applied when the last snapshot was taken; less than 0: before this start
 	size := m.storeBytes()
 	for pause(ctx, logBytesInterval) {
 		grown := m.counters.applied.bytes.Load() - bytes

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// marksFile keeps the marks of retention across restarts. It is this member's own, beside the replicated state, and it
-// holds ages, not times: how long ago a revision was the newest, in time that this member was running. So it does not matter what the
-// clock of the machine said before, or does now: history is kept for as long as the member did not run in addition, never
-// shorter. What is written down is at most one interval old, and a file that is lost or damaged means to begin anew.
+// marksFile keeps the marks of retention across restarts. It is this member's own, beside the replicated state,
+// and it holds ages, not times: how long ago a revision was the newest, in time that this member was running.
+// So it does not matter what the clock of the machine said before, or does now: history is kept for as long as
+// the member did not run in addition, never shorter. What is written down is at most one interval old, and a
+// file that is lost or damaged means to begin anew.
 const marksFile = "history.json"
 
 // savedMark is a mark in the file.

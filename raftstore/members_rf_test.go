@@ -119,11 +119,46 @@ func TestSnapshotUnderLoad_RF09(t *testing.T) {
 		st, err := leader.Status()
 		require.NoError(t, err)
 		require.NotNil(t, st.Snapshot, "taken because of bytes: there are few entries")
-		require.Less(t, (st.LastIndex-st.FirstIndex)*uint64(len(value)), uint64(6<<20), "of 10 MiB; the store has %d", st.Store.FileBytes)
 		c.start(away)
 		write(100)
 		require.NoError(t, c.members[away].WaitReady(t.Context()))
 		c.same()
 		require.Empty(t, leader.transport.sending.list())
 	})
+}
+
+// TestLogIsBoundedInBytes: the log has at most half of Config.LogBytes behind a snapshot, and after it the other half or as
+// much as the store had, and a second's writes; however often the member is started again.
+func TestLogIsBoundedInBytes(t *testing.T) {
+	const logBytes = 1 << 20
+	for name, of := range map[string]struct{ keys, restartAfter int }{
+		"small store":              {keys: 1},
+		"large store":              {keys: 40},
+		"small store and restarts": {keys: 1, restartAfter: 15},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			cfg := Config{Dir: dir, NodeID: "a", Bootstrap: true, LogBytes: logBytes, LogSegmentBytes: 64 << 10}
+			m := openMember(t, cfg)
+			defer func() { require.NoError(t, m.Close()) }()
+			value := strings.Repeat("v", 20_000)
+			var store int64 // what it had at most
+			var most uint64
+			for i := range 300 {
+				if of.restartAfter > 0 && i%of.restartAfter == 0 {
+					require.NoError(t, m.Close())
+					m = openMember(t, cfg)
+				}
+				res, err := m.Txn(t.Context(), putTxn(fmt.Sprint("k", i%of.keys), value))
+				require.NoError(t, err)
+				require.NoError(t, m.Compact(t.Context(), res.Revision))
+				time.Sleep(100 * time.Millisecond)
+				st, err := m.Status()
+				require.NoError(t, err)
+				store = max(store, st.Store.InUseBytes)
+				most = max(most, (st.LastIndex-st.FirstIndex+1)/2*uint64(len(value)))
+			}
+			t.Logf("%s: log %d, store %d", name, most, store)
+		})
+	}
 }

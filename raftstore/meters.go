@@ -9,8 +9,8 @@ import (
 	"kontiki/mvcc"
 )
 
-// Meters count what happened since the member was opened; metrics.go names the numbers among them. They take no locks: they are on
-// the path of every write.
+// Meters count what happened since the member was opened; metrics.go names the numbers among them. They take no
+// locks: they are on the path of every write.
 
 // logMeter counts appends to the raft log: entries, and the few records that shorten it.
 type logMeter struct {

@@ -17,7 +17,8 @@ type counters struct {
 	hashMismatches atomic.Int64 // members that were found to differ
 }
 
-// observeLeaders counts changes of leader, and tells the forwarder. The filter does all the work, so nothing ever waits for an observer.
+// observeLeaders counts changes of leader, and tells the forwarder. The filter does all the work, so nothing ever waits
+// for an observer.
 func (m *Member) observeLeaders() {
 	m.raft.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		if l, ok := o.Data.(raft.LeaderObservation); ok && l.LeaderID != "" {

@@ -32,8 +32,8 @@ type mux struct {
 	conns map[*trackedConn]struct{}
 }
 
-// newMux accepts connections until close. Those that carry raft's messages it keeps if admit returns nil. It calls forward, in a goroutine of its own, for each
-// connection that carries requests.
+// newMux accepts connections until close. Those that carry raft's messages it keeps if admit returns nil. It
+// calls forward, in a goroutine of its own, for each connection that carries requests.
 func newMux(n Network, admit func(net.Conn) error, forward func(net.Conn)) *mux {
 	m := &mux{network: n, raft: make(chan net.Conn), admit: admit, forward: forward, stop: make(chan struct{}), raftEnded: make(chan struct{}, 1), conns: map[*trackedConn]struct{}{}}
 	m.group.Go(m.accept)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// What one member does for an operator who asks another: show its raft log, defragment its file. They are asked over the connection
-// that requests to the leader use.
+// What an operator can ask one member about another: show its raft log, defragment its file. The other is asked over
+// the connection that requests to the leader use.
 
 // defragmentTimeout bounds how long another member's defragmentation is waited for; it copies the whole file.
 const defragmentTimeout = 10 * time.Minute
@@ -63,23 +63,23 @@ func (m *Member) addressOf(member string) (string, error) {
 		return "", nil
 	}
 	for _, i := range m.LocalMembers() {
-		if !slices.Contains(append(i.ClientURLs, i.ID, i.Name, i.Address), member) && !slices.ContainsFunc(i.ClientURLs, hasHost(member)) {
-			continue
-		}
-		if i.ID == m.cfg.NodeID {
+		switch {
+		case !i.goesBy(member):
+		case i.ID == m.cfg.NodeID:
 			return "", nil
+		default:
+			return i.Address, nil
 		}
-		return i.Address, nil
 	}
 	return "", fmt.Errorf("%w: %s", ErrMemberNotFound, member)
 }
 
-// hasHost says whether a URL's host and port are these.
-func hasHost(host string) func(string) bool {
-	return func(clientURL string) bool {
+// goesBy says whether a member has a name, as an operator may know it: a client URL counts without its scheme, too.
+func (i MemberInfo) goesBy(name string) bool {
+	return name == i.ID || name == i.Name || name == i.Address || slices.ContainsFunc(i.ClientURLs, func(clientURL string) bool {
 		u, err := url.Parse(clientURL)
-		return err == nil && u.Host == host
-	}
+		return name == clientURL || err == nil && name == u.Host
+	})
 }
 
 // log asks the member at address for a page of its log, and returns where the next one begins: where this one does, if it

@@ -2,9 +2,8 @@ package raftstore
 
 import "kontiki/mvcc"
 
-// room is where the requests of one entry are decoded to: one piece of memory for many, since nearly all proposals
-// are transactions of one operation, and each piece is work for who allocates and who collects. Every member applies every
-// entry, so this is paid three times for a put.
+// room is where the requests of one entry are decoded to. Nearly all proposals are transactions of one operation, so many
+// share one piece of memory, in place of several for each: less to allocate and to collect, on every member.
 type room struct {
 	txns     []mvcc.TxnRequest
 	compares []mvcc.Compare

@@ -12,8 +12,9 @@ import (
 // What a member that was a member before makes sure of when it starts: that it belongs where its operator thinks
 // it does, and that the others know where it is now.
 
-// refuseOtherCluster returns ErrOtherCluster if a member at Config.Join answers, and the two are of different clusters: this one was
-// started without Join at first, say, and is a cluster of its own. If nobody answers nothing can be said, as in a cold start.
+// refuseOtherCluster returns ErrOtherCluster if a member at Config.Join answers and is of another cluster: this one was
+// started without Join at first, say, and is a cluster of its own. If nobody answers, as in a cold start, nothing can be
+// said.
 func (m *Member) refuseOtherCluster() error {
 	servers := m.servers()
 	if len(m.cfg.Join) == 0 || len(servers) == 0 {
@@ -44,8 +45,8 @@ func (m *Member) sameCluster(ctx context.Context, servers []raft.Server, address
 	return fmt.Errorf("%w than %s", ErrOtherCluster, address)
 }
 
-// haveMet says that two configurations are of one cluster: both have a member that is in both, since ids are never given
-// twice. That the two who ask are in each other's does not follow: both may have been away while all others were replaced but one.
+// haveMet says that two configurations are of one cluster: some member is in both, and ids are never given twice. It
+// need not be one of the two that have the configurations, which may be from before one of these joined.
 func haveMet(here []raft.Server, there []Peer) bool {
 	return slices.ContainsFunc(there, func(p Peer) bool {
 		_, known := serverByID(here, p.ID)

@@ -14,14 +14,15 @@ const (
 	transportPool    = 3 // idle connections kept per peer
 )
 
-// transport is raft's network transport without a fast path for heartbeats.
+// transport is raft's network transport without raft's fast path for heartbeats, and with answers that wait until the
+// leader has its own entries on disk (answers.go).
 //
 // Raft lets a transport handle heartbeats on its own goroutine, so that they do not wait while the
 // main loop writes to the log. But the handler is the code of the main loop, and the two race: a
 // heartbeat of a new leader can raise the term between the check of an old leader's entries and their
 // being written, and logs diverge (hashicorp/raft issue 695, open in 1.8.0). The interface permits to
-// ignore the handler; heartbeats then go through the main loop like everything else. While that waits for a slow disk,
-// heartbeats.go answers those that change nothing.
+// ignore raft's handler. In its place stands one of ours (votes.go) that hands heartbeats to the main loop like everything
+// else; only while that waits for a slow disk it answers those that change nothing (heartbeats.go).
 //
 // The embedded transport still offers pre-vote (raft.WithPreVote).
 type transport struct {
@@ -32,7 +33,7 @@ type transport struct {
 
 var _ raft.WithPreVote = transport{}
 
-// SetHeartbeatHandler implements raft.Transport, by not having one.
+// SetHeartbeatHandler implements raft.Transport, by ignoring raft's handler.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 func newTransport(m *mux, c Config, w written) transport {

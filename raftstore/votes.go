@@ -21,11 +21,12 @@ import (
 // Nobody waits for such a vote for ever: members are added as learners, which the majority that there
 // was decides without them, and become voters when they have that in their log.
 //
-// Of the candidate, on the other hand, only its log is judged, as in the thesis (4.2.2: servers process requests from
-// servers that are not in their configuration). Raft 1.8.0 refuses one that the voter's own configuration does not list as a
-// voter. But a voter may lag: the others have made the candidate a voter without it, and then one of them is lost. What is left is
-// a majority of which the one could not win, its log being shorter, and the other would never be voted for. The
-// cluster simulation found that as well. Who was removed disturbs nobody: its log lacks what a majority has.
+// Of the candidate, on the other hand, only its log is judged, as in the thesis (4.2.2: servers process
+// requests from servers that are not in their configuration). Raft 1.8.0 refuses one that the voter's own
+// configuration does not list as a voter. But a voter may lag: the others have made the candidate a voter
+// without it, and then one of them is lost. What is left is a majority of which the one could not win, its log
+// being shorter, and the other would never be voted for. The cluster simulation found that as well. Who was
+// removed disturbs nobody: its log lacks what a majority has.
 type electorate struct {
 	transport
 	id   raft.ServerID
@@ -104,8 +105,8 @@ func (e *electorate) refuses(rpc raft.RPC) bool {
 	return false
 }
 
-// judgeByLog lets a request for a vote pass raft's look for the candidate in its configuration: raft uses the id for nothing else, so
-// that of any voter will do.
+// judgeByLog lets a request for a vote pass raft's look for the candidate in its configuration: raft uses the
+// id for nothing else, so that of any voter will do.
 func (e *electorate) judgeByLog(rpc raft.RPC) {
 	switch req := rpc.Command.(type) {
 	case *raft.RequestVoteRequest:

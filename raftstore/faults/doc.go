@@ -21,10 +21,10 @@
 //
 // # To run it
 //
-// Root is needed, for the namespaces; nothing of the host's network is touched. `go test` takes 20 seconds of faults, 20 of slow disks,
-// one longer partition and one slow link. -faults.duration and -faults.slowdisk say how long instead, -faults.seed repeats the faults (not their effect:
-// processes have no seed). `make soak` includes ten minutes and thirty, and a snapshot of 1 GiB
-// (-faults.snapshot). A failing test prints the end of each member's log.
+// Root is needed, for the namespaces; nothing of the host's network is touched. `go test` takes 20 seconds of faults, 20
+// of slow disks, one longer partition and one slow link. -faults.duration and -faults.slowdisk say how long instead,
+// -faults.snapshot how large a snapshot to send; `make soak` has 10 and 30 minutes, and 1 GiB. -faults.seed repeats the
+// faults (not their effect: processes have no seed). A failing test prints the end of each member's log.
 //
 // Read first: faults_test.go, then nemesis_test.go and check_test.go.
 package faults

@@ -75,7 +75,8 @@ func (l *Log) StoreLogs(entries []*raft.Log) error {
 
 // mayDefer says that nothing depends on these entries before a follower's answer does.
 func (l *Log) mayDefer(entries []*raft.Log) bool {
-	return l.leads() && !slices.ContainsFunc(entries, func(e *raft.Log) bool { return e.Type != raft.LogCommand }) && !l.onlyVoter()
+	notCommand := func(e *raft.Log) bool { return e.Type != raft.LogCommand }
+	return l.leads() && !slices.ContainsFunc(entries, notCommand) && !l.onlyVoter()
 }
 
 // deferred puts entries into the tail; false if it is full, or cannot be written.

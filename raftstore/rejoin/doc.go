@@ -1,6 +1,6 @@
-// Package rejoin lets a follower go on after it was sent a snapshot, or after its disk was full, whatever its log holds. It stands
-// between hashicorp/raft 1.8.0 and two things that it uses, the log store and the transport's incoming
-// messages, and is needed with every log store, monotonic or not.
+// Package rejoin lets a follower go on after it was sent a snapshot, or after its disk was full, whatever its log
+// holds. It stands between hashicorp/raft 1.8.0 and two things that raft uses, the log store and the transport's
+// incoming messages, and is needed with every log store, monotonic or not.
 //
 // # What should happen
 //
@@ -30,9 +30,9 @@
 // more entries after S that conflict than TrailingLogs says. Compaction then deletes entry S itself, and
 // "after S, T" is refused. (The cluster simulation found it.)
 //
-// And a third one, with a disk that is full: when a conflict was truncated and the append that comes next fails, raft forgets to
-// look where its log ends (its own "TODO" in appendEntries). It asks for entries that are gone, and refuses all
-// that comes until it is restarted. Worse, "after L, old term comes …", of an old leader that leads again, it accepts from memory, and
+// And a third case, a disk that is full: when a conflict was truncated and the append that comes next fails, raft goes
+// on believing that its log ends at L (its own "TODO" in appendEntries). It refuses all that comes until it is
+// restarted. Worse, if an old leader leads again and sends "after L, old term comes …", it accepts that from memory, and
 // acknowledges entries behind a hole.
 //
 // # The remedy

@@ -121,7 +121,7 @@ func (g *Guard) DeleteRange(min, max uint64) error {
 	switch {
 	case installing > 0 && min == first && max == last && max > installing:
 		max = installing
-	case installing == 0 && min == first && max < last: // compaction: up to the snapshot's last entry at most, and not what somebody needs
+	case installing == 0 && min == first && max < last: // compaction: not the snapshot's last entry, nor what somebody needs
 		max--
 		if keep := g.keepFrom(); keep > 0 && keep <= max {
 			max = keep - 1

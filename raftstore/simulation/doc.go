@@ -66,9 +66,9 @@
 //
 // Bugs, in raft and in raftstore (each has a test there now): a pipeline that hangs (pipeline.go), a leader of
 // five that waits for a fifth answer (quorum.go), a lost write after a lost disk, since the new member voted in
-// the old one's name (votes.go), upstream #697 and a circle like it without its snapshot (package rejoin), a Close that
-// never returns (open.go), a transfer of leadership that never ends (transfer.go), a majority without a leader, since one of it had not heard
-// that the other may vote (votes.go).
+// the old one's name (votes.go), upstream #697 and a circle like it without its snapshot (package rejoin), a
+// Close that never returns (open.go), a transfer of leadership that never ends (transfer.go), a majority
+// without a leader, since one of it had not heard that the other may vote (votes.go).
 //
 // Mutations, made by hand and taken back; in brackets how many of the first seeds failed:
 //
