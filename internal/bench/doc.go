@@ -5,5 +5,7 @@
 // in a temporary directory that is removed at the end; the containers of the node part need root, and that
 // no other node runs on the machine. Figures are noisy: read them as ratios of runs on the same machine.
 //
-// For tuning, one load alone (`make bench` builds bin/bench and its members first): bin/bench -only put256 -clients 128 -seconds 3 -columns grpc,own
+// For tuning, one load alone (`make bench` builds bin/bench and its members first):
+//
+//	bin/bench -only put256 -clients 128 -seconds 3 -columns grpc,own
 package main

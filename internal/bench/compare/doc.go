@@ -1,9 +1,9 @@
 // Package compare puts the same loads on a three-member etcd and on a three-member Kontiki, on this
 // machine, and prints figures and ratios. Docs: docs/benchmarks.md.
 //
-// Each member is a process of its own (member/etcdmember, member/kontikimember: each has in memory what a member
-// of its kind needs, and nothing of the other's), with a new data directory, the default settings of its kind, fsync on and no TLS, on loopback. What is compared are the
-// columns of the table (column.go):
+// Each member is a process of its own, with a new data directory, the default settings of its kind, fsync on and no
+// TLS, on loopback. There is a program for each kind (member/etcdmember, member/kontikimember), so that none has in
+// memory what only the other needs. What is compared are the columns of the table (column.go):
 //
 //	etcd   etcd, loaded by this process through client/v3
 //	grpc   Kontiki, loaded by this process through client/v3
