@@ -5,9 +5,12 @@
 // No document is written by hand or generated at build time: schemas come from the Go types of the
 // rows by reflection (schema.go), descriptions from their SwaggerDoc methods, names from their
 // OpenAPIModelName methods, list types and defaults from the server-side apply schema of client-go
-// (markers.go), and paths from the rows themselves (operations.go). document.go puts a document
-// together; handler.go serves it. A document is built when somebody first asks for it and kept
-// compressed, because most clusters are never asked for most of them.
+// (markers.go), the few things that only comments say from comments.go, and paths from the rows
+// themselves (operations.go). document.go puts a document together; handler.go serves it. A document is
+// built when somebody first asks for it and kept compressed, because most clusters are never asked for
+// most of them.
 //
-// Not yet: custom resources, which bring a schema of their own (issue 5 and later), and enum values.
+// Every definition is that of Kubernetes' own documents but for the words of descriptions (TestDocumentsOfUpstream).
+//
+// Not yet: custom resources, which bring a schema of their own (issue 5 and later).
 package openapi

@@ -43,12 +43,14 @@ func newSchemas(table *registry.Table, d dialect) *schemas {
 			add(r.NewList(), gv.WithKind(r.Kind+"List"))
 		}
 		add(&metav1.DeleteOptions{}, gv.WithKind("DeleteOptions"))
+		add(&metav1.WatchEvent{}, gv.WithKind("WatchEvent"))
 		for _, sub := range r.Subresources {
 			if sub.New != nil {
 				add(sub.New(), sub.Kind)
 			}
 		}
 	}
+	add(&metav1.APIResourceList{}, schema.GroupVersionKind{Version: "v1", Kind: "APIResourceList"})
 	add(&metav1.Status{}, schema.GroupVersionKind{Version: "v1", Kind: "Status"})
 	if len(rows) > 0 {
 		example := rows[0].New()
@@ -61,7 +63,11 @@ func newSchemas(table *registry.Table, d dialect) *schemas {
 // documentV3 describes one group version.
 func documentV3(table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
 	s := newSchemas(table, v3)
-	paths := map[string]*spec3.Path{}
+	for _, t := range []reflect.Type{deleteOptions, watchEvent} { // of every group version; here this one and v1 count
+		core := schema.GroupVersion{Version: "v1"}
+		s.kinds[t] = slices.Compact([]schema.GroupVersionKind{core.WithKind(t.Name()), gv.WithKind(t.Name())})
+	}
+	paths := map[string]*spec3.Path{rootOf(gv) + "/": pathV3(s, discoveryOf(gv))}
 	for _, r := range typedRows(table) {
 		if r.GroupVersion() != gv {
 			continue
@@ -104,8 +110,7 @@ func slot[T any](method string, get, post, put, patch, del **T) **T {
 
 func operationV3(s *schemas, o operation) *spec3.Operation {
 	op := &spec3.Operation{OperationProps: spec3.OperationProps{Description: o.summary, OperationId: o.id}}
-	op.AddExtension("x-kubernetes-action", o.action)
-	op.AddExtension("x-kubernetes-group-version-kind", kindExtension(o.kind))
+	s.extend(op, o)
 	for _, p := range o.parameters {
 		op.Parameters = append(op.Parameters, parameterV3(p))
 	}
@@ -124,6 +129,19 @@ func operationV3(s *schemas, o operation) *spec3.Operation {
 		StatusCodeResponses: map[int]*spec3.Response{o.success: ok},
 	}}
 	return op
+}
+
+// extend says what an operation does to which kind; discovery is of none. It also describes what lists stream when they
+// are watched, which no operation says.
+func (s *schemas) extend(op interface{ AddExtension(string, any) }, o operation) {
+	if o.action == "" {
+		return
+	}
+	op.AddExtension("x-kubernetes-action", o.action)
+	op.AddExtension("x-kubernetes-group-version-kind", kindExtension(o.kind))
+	if o.action == "list" {
+		s.refer(watchEvent)
+	}
 }
 
 func content(body spec.Schema, types []string) map[string]*spec3.MediaType {
@@ -145,6 +163,9 @@ func parameterV3(p parameter) *spec3.Parameter {
 func documentV2(table *registry.Table) *spec.Swagger {
 	s := newSchemas(table, v2)
 	paths := map[string]spec.PathItem{}
+	for _, gv := range groupVersions(table) {
+		paths[rootOf(gv)+"/"] = pathV2(s, discoveryOf(gv))
+	}
 	for _, r := range typedRows(table) {
 		for _, e := range endpointsOf(r) {
 			paths[e.path] = pathV2(s, e)
@@ -170,8 +191,7 @@ func operationV2(s *schemas, o operation) *spec.Operation {
 	op := &spec.Operation{OperationProps: spec.OperationProps{
 		ID: o.id, Description: o.summary, Consumes: o.consumes, Schemes: []string{"https"},
 	}}
-	op.AddExtension("x-kubernetes-action", o.action)
-	op.AddExtension("x-kubernetes-group-version-kind", kindExtension(o.kind))
+	s.extend(op, o)
 	for _, p := range o.parameters {
 		op.Parameters = append(op.Parameters, parameterV2(p))
 	}

@@ -38,6 +38,8 @@ var (
 	deleteOptions = reflect.TypeFor[metav1.DeleteOptions]()
 	statusType    = reflect.TypeFor[metav1.Status]()
 	patchType     = reflect.TypeFor[metav1.Patch]()
+	watchEvent    = reflect.TypeFor[metav1.WatchEvent]()
+	resourceList  = reflect.TypeFor[metav1.APIResourceList]()
 )
 
 var (
@@ -82,12 +84,20 @@ var (
 	}
 )
 
+// rootOf is where the paths of a group version begin.
+func rootOf(gv schema.GroupVersion) string { return "/" + pathOf(gv) }
+
+// discoveryOf is the list of a group version's resources.
+func discoveryOf(gv schema.GroupVersion) endpoint {
+	return endpoint{path: rootOf(gv) + "/", operations: []operation{{
+		method: "GET", id: "get" + groupName(gv.Group) + title(gv.Version) + "APIResources", summary: "get available resources",
+		answer: resourceList, success: 200,
+	}}}
+}
+
 // endpointsOf lists the paths of a row.
 func endpointsOf(r *registry.Resource) []endpoint {
-	root := "/apis/" + r.Group + "/" + r.Version
-	if r.Group == "" {
-		root = "/api/" + r.Version
-	}
+	root := rootOf(r.GroupVersion())
 	collection, scope := root+"/"+r.Resource, []parameter{prettyParam}
 	if r.Namespaced {
 		collection, scope = root+"/namespaces/{namespace}/"+r.Resource, []parameter{namespaceParam, prettyParam}
@@ -118,18 +128,23 @@ func endpointsOf(r *registry.Resource) []endpoint {
 type names struct{ *registry.Resource }
 
 func (n names) id(verb, suffix string) string {
-	group := "Core"
-	if n.Group != "" {
-		group = ""
-		for part := range strings.SplitSeq(strings.TrimSuffix(n.Group, ".k8s.io"), ".") {
-			group += title(part)
-		}
-	}
 	scope := ""
 	if n.Namespaced && suffix != "ForAllNamespaces" {
 		scope = "Namespaced"
 	}
-	return verb + group + title(n.Version) + scope + n.Kind + suffix
+	return verb + groupName(n.Group) + title(n.Version) + scope + n.Kind + suffix
+}
+
+// groupName is a group in an id: "Core", "Apps", "RbacAuthorization".
+func groupName(group string) string {
+	if group == "" {
+		return "Core"
+	}
+	name := ""
+	for part := range strings.SplitSeq(strings.TrimSuffix(group, ".k8s.io"), ".") {
+		name += title(part)
+	}
+	return name
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

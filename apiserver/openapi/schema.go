@@ -1,6 +1,8 @@
 package openapi
 
 import (
+	"cmp"
+	"encoding/json"
 	"reflect"
 	"strings"
 
@@ -36,16 +38,23 @@ type (
 	swaggerDocer interface{ SwaggerDoc() map[string]string }
 )
 
-// wellKnown documents the types that have no SwaggerDoc.
+// wellKnown documents the types that have no SwaggerDoc, and their fields.
 var wellKnown = map[string]string{
 	"io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity is a fixed-point number with a suffix: \"100m\", \"1.5\", \"2Gi\". " +
 		"Suffixes are n, u, m, k, M, G, T, P, E (powers of ten) and Ki, Mi, Gi, Ti, Pi, Ei (powers of two).",
 	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": "IntOrString is an integer or a string: a port number or its name, " +
 		"a count or a percentage.",
-	"io.k8s.apimachinery.pkg.apis.meta.v1.Time":      "Time is a moment in RFC 3339, to the second.",
-	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "MicroTime is a moment in RFC 3339, to the microsecond.",
-	"io.k8s.apimachinery.pkg.apis.meta.v1.Duration":  "Duration is a span of time such as \"1h30m\".",
-	"io.k8s.apimachinery.pkg.runtime.RawExtension":   "RawExtension is an object of any kind.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.Time":            "Time is a moment in RFC 3339, to the second.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime":       "MicroTime is a moment in RFC 3339, to the microsecond.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.Duration":        "Duration is a span of time such as \"1h30m\".",
+	"io.k8s.apimachinery.pkg.runtime.RawExtension":         "RawExtension is an object of any kind.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent":      "WatchEvent is one message of a watch.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent.type": "ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent.object": "The object after the change, before it for DELETED; only a " +
+		"kind and a resourceVersion for BOOKMARK; a Status for ERROR.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource":          "GroupResource names a resource and its group, without a version.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource.group":    "The group, empty for the core group.",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource.resource": "The plural name of the resource.",
 }
 
 // refer returns a reference to t, whose definition it adds first.
@@ -108,7 +117,9 @@ func (s *schemas) define(t reflect.Type, name string) spec.Schema {
 		s.defineScalar(&out, value, typed)
 		return out
 	}
-	s.addFields(&out, t, docs, s.markers.of(name))
+	marks := s.markers.of(name)
+	marks.extend(&out)
+	s.addFields(&out, t, docs, marks)
 	if kinds := s.kinds[t]; len(kinds) > 0 {
 		out.AddExtension("x-kubernetes-group-version-kind", gvkExtension(kinds))
 	}
@@ -144,9 +155,13 @@ func (s *schemas) addFields(out *spec.Schema, t reflect.Type, docs map[string]st
 		case name == "":
 			continue
 		}
-		property := s.property(f, docs[name], marks[name])
-		out.SetProperty(name, property)
-		if !strings.Contains(flags, "omitempty") && !strings.Contains(flags, "omitzero") && !optional[t.Name()+"."+name] {
+		always := !strings.Contains(flags, "omitempty") && !strings.Contains(flags, "omitzero")
+		mark := marks.field(name)
+		if mark.defaultValue == nil {
+			mark.defaultValue = zeroDefault(f.Type, always)
+		}
+		out.SetProperty(name, s.property(f, cmp.Or(docs[name], wellKnown["io.k8s."+marks.name+"."+name]), mark))
+		if always && !mark.optional || mark.required {
 			out.Required = append(out.Required, name)
 		}
 	}
@@ -170,7 +185,9 @@ func (s *schemas) property(f reflect.StructField, description string, mark field
 		p = spec.Schema{SchemaProps: spec.SchemaProps{AllOf: []spec.Schema{p}}}
 	}
 	p.Description = description
-	p.Default = mark.defaultValue
+	if s.three {
+		p.Default = mark.defaultValue
+	}
 	if strategy := f.Tag.Get("patchStrategy"); strategy != "" {
 		p.AddExtension("x-kubernetes-patch-strategy", strategy)
 	}
@@ -183,30 +200,27 @@ func (s *schemas) property(f reflect.StructField, description string, mark field
 	if len(mark.listMapKeys) > 0 {
 		p.AddExtension("x-kubernetes-list-map-keys", mark.listMapKeys)
 	}
-	if mark.atomicMap {
-		p.AddExtension("x-kubernetes-map-type", "atomic")
+	if mark.mapType != "" {
+		p.AddExtension("x-kubernetes-map-type", mark.mapType)
 	}
 	return p
 }
 
-// optional lists fields that are optional in Kubernetes although their tag lacks omitempty: the marker
-// is a comment in k8s.io/api, which reflection cannot see.
-var optional = map[string]bool{
-	"ContainerImage.names":                         true,
-	"Event.reportingComponent":                     true,
-	"Event.reportingInstance":                      true,
-	"EndpointSlice.ports":                          true,
-	"GRPCAction.service":                           true,
-	"HorizontalPodAutoscalerStatus.currentMetrics": true,
-	"ClusterRole.rules":                            true,
-	"NetworkPolicySpec.podSelector":                true,
-	"ProjectedVolumeSource.sources":                true,
-	"Role.rules":                                   true,
-	"RoleRef.apiGroup":                             true,
-	"StatefulSetSpec.serviceName":                  true,
-	"StatefulSetStatus.availableReplicas":          true,
-	"TypedLocalObjectReference.apiGroup":           true,
-	"TypedObjectReference.apiGroup":                true,
+// zeroDefault is the default of a field that has no other: Go's zero value, for what is always written. Types that read
+// JSON themselves have none. (This is the rule of Kubernetes' generator.)
+func zeroDefault(t reflect.Type, always bool) any {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return map[string]any{}
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Float64:
+		if always {
+			return reflect.Zero(t).Interface()
+		}
+	}
+	return nil
 }
 
 // gvkExtension is x-kubernetes-group-version-kind of a definition: a list of kinds.
