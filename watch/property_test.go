@@ -434,8 +434,12 @@ func (w *world) list(t *rapid.T) {
 	snapshot, err := w.cache.Snapshot(t.Context())
 	require.NoError(t, err)
 	if rapid.Bool().Draw(t, "past") {
-		at := rapid.Int64Range(w.compacted, w.revision).Draw(t, "at")
+		at := rapid.Int64Range(min(1, w.compacted), w.revision).Draw(t, "at")
 		snapshot, err = w.cache.SnapshotAt(t.Context(), at, prefix, watch.PrefixEnd(prefix))
+		if at < w.compacted {
+			require.ErrorAs(t, err, new(*watch.ExpiredError), "at %d, compacted at %d", at, w.compacted)
+			return
+		}
 		require.NoError(t, err)
 		require.Equal(t, at, snapshot.Revision)
 	}

@@ -2,8 +2,11 @@ package watch
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/btree"
+
+	"kontiki/mvcc"
 )
 
 // Snapshot is the state of a cache's objects at one revision. It never changes, and reading it takes
@@ -53,13 +56,17 @@ func (c *Cache) snapshotTree() *btree.BTreeG[*Object] {
 
 // SnapshotAt returns the state at a revision that the cache has reached. It takes a recent one from
 // memory, by undoing the changes since, and any other from the store's history: that one is decoded
-// for this caller alone. The error is an *ExpiredError if the store has compacted the revision.
-// Only keys in [start, end) are sure to be in it.
+// for this caller alone. The error is an *ExpiredError if the store has compacted the revision, also
+// when memory has it still: all servers say the same, and what a quiet cache knows does not outlive
+// the retention. Only keys in [start, end) are sure to be in it.
 func (c *Cache) SnapshotAt(ctx context.Context, revision int64, start, end string) (*Snapshot, error) {
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
 	if s := c.recent(revision); s != nil {
+		if _, err := c.feed.source.Range(ctx, mvcc.RangeRequest{Key: []byte(start), Revision: revision}); errors.Is(err, mvcc.ErrCompacted) {
+			return nil, c.feed.Expired(ctx, err, revision)
+		}
 		return s, nil
 	}
 	tree, _, err := c.read(ctx, start, end, revision)

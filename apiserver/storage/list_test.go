@@ -116,17 +116,13 @@ func TestAP09_ExpiredPageToken(t *testing.T) {
 		compacted := mustList(t, s, storage.ListOptions{}).Revision
 		e.kv.compactTo(compacted)
 
-		// This server's cache can still undo the changes since: complete, and at the same revision.
-		second := mustList(t, s, storage.ListOptions{Selection: selection, Limit: 4, Continue: first.Continue})
-		require.Equal(t, first.Revision, second.Revision)
-		require.Equal(t, []string{"c08", "c09", "c10", "c11"}, names(second.Items))
-
-		// Another one cannot.
-		s = newEnv(t, e.kv, storage.Config{}).configMaps()
-		_, err = s.List(t.Context(), storage.ListOptions{Selection: selection, Limit: 8, Continue: first.Continue})
+		// This server's cache could still undo the changes since, another one could not: both say the same.
 		var expired *storage.ExpiredListError
-		require.ErrorAs(t, err, &expired)
-		require.Equal(t, []int64{first.Revision, compacted, compacted}, []int64{expired.Requested, expired.Compacted, expired.Current})
+		for _, s = range []*storage.Store{s, newEnv(t, e.kv, storage.Config{}).configMaps()} {
+			_, err = s.List(t.Context(), storage.ListOptions{Selection: selection, Limit: 8, Continue: first.Continue})
+			require.ErrorAs(t, err, &expired)
+			require.Equal(t, []int64{first.Revision, compacted, compacted}, []int64{expired.Requested, expired.Compacted, expired.Current})
+		}
 		fresh := mustList(t, s, storage.ListOptions{Selection: selection, Limit: 8, Continue: expired.Continue})
 		require.Equal(t, []string{"c08", "c09", "c10", "c10-new", "c11", "c13", "c14", "c15"}, names(fresh.Items))
 		rest := mustList(t, s, storage.ListOptions{Selection: selection, Limit: 8, Continue: fresh.Continue})
