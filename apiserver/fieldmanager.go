@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"kontiki/apiserver/registry"
 )
@@ -79,23 +78,6 @@ type rowDefaulter struct{ r *registry.Resource }
 func (d rowDefaulter) Default(obj runtime.Object) {
 	if reflect.TypeOf(obj) == reflect.TypeOf(d.r.New()) {
 		setDefaults(d.r, obj)
-	}
-}
-
-// resetFields are the fields that a request cannot set, and so cannot own: the status through the
-// resource itself, everything wished for through the status.
-func resetFields(r *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
-	hidden := ""
-	switch {
-	case subresource == "status":
-		hidden = "spec"
-	case subresource == "" && r.Subresource("status") != nil:
-		hidden = "status"
-	default:
-		return nil
-	}
-	return map[fieldpath.APIVersion]fieldpath.Filter{
-		fieldpath.APIVersion(r.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(hidden))),
 	}
 }
 

@@ -104,7 +104,7 @@ func (t *target) prepareCreate(ctx context.Context, obj runtime.Object) error {
 		return err
 	}
 	if strategy.Warnings != nil {
-		warn(ctx, strategy.Warnings(ctx, obj)...)
+		warn(ctx, strategy.Warnings(ctx, obj, nil)...)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (t *target) prepareUpdate(ctx context.Context, obj, old runtime.Object) err
 		return err
 	}
 	if strategy.Warnings != nil && t.sub == nil {
-		warn(ctx, strategy.Warnings(ctx, obj)...)
+		warn(ctx, strategy.Warnings(ctx, obj, old)...)
 	}
 	keepTimestamps(obj, old)
 	return nil

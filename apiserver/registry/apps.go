@@ -25,10 +25,11 @@ func deployments() *Resource {
 		}),
 		Validate:       validator(validateDeployment),
 		ValidateUpdate: updateValidator(validateDeploymentUpdate),
-		Warnings:       warner(templateSpec, func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
+		Warnings:       namingPods(templateWarnings(templatePath, func(d *appsv1.Deployment) *corev1.PodTemplateSpec { return &d.Spec.Template })),
 	}
 	status := statusOf(r, func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels })
 	status.Validate = validateDeploymentStatus
+	status.Resets = append(status.Resets, "metadata.labels")
 	r.Subresources = []Subresource{scale(scaledDeployment), status}
 	r.Columns, r.Row = deploymentColumns, cells(deploymentRow)
 	return r
@@ -66,7 +67,7 @@ func replicaSets() *Resource {
 		PrepareForUpdate: updatePreparer(func(rs, _ *appsv1.ReplicaSet) { dropGated(&rs.Spec.Template.Spec) }),
 		Validate:         validator(validateReplicaSet),
 		ValidateUpdate:   updateValidator(validateReplicaSetUpdate),
-		Warnings:         warner(templateSpec, func(rs *appsv1.ReplicaSet) *corev1.PodSpec { return &rs.Spec.Template.Spec }),
+		Warnings:         namingPods(templateWarnings(templatePath, func(rs *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &rs.Spec.Template })),
 	}
 	r.Subresources = []Subresource{
 		scale(scaledReplicaSet),

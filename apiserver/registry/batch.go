@@ -28,7 +28,7 @@ func jobs() *Resource {
 		PrepareForUpdate: updatePreparer(func(j, _ *batchv1.Job) { dropGatedOfJob(&j.Spec) }),
 		Validate:         validator(validateJob),
 		ValidateUpdate:   updateValidator(validateJobUpdate),
-		Warnings:         warner(templateSpec, func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
+		Warnings:         namingPods(jobWarnings),
 		OrphanByDefault:  true,
 		DeleteWarning: "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them " +
 			"or set propagationPolicy=Orphan to suppress this warning",
@@ -183,7 +183,7 @@ func cronJobs() *Resource {
 		Validate:         validator(validateNewCronJob),
 		ValidateUpdate:   updateValidator(validateCronJobUpdate),
 		UpdateRulesOnly:  true,
-		Warnings:         warner(specPath.Child("jobTemplate", "spec", "template", "spec"), func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
+		Warnings:         namingPods(cronJobWarnings),
 	}
 	r.Subresources = []Subresource{unjudged(statusOf(r, func(c, old *batchv1.CronJob) { c.Spec = old.Spec }))}
 	r.Columns = columns([]string{"Name", "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age"}, "Containers", "Images", "Selector")

@@ -25,6 +25,7 @@ func certificateSigningRequests() *Resource {
 		ValidateName:     pathSegment,
 		PrepareForCreate: signRequester,
 		PrepareForUpdate: updatePreparer(func(c, old *certificatesv1.CertificateSigningRequest) { c.Spec = old.Spec }),
+		Resets:           []string{"spec"},
 		Validate:         validator(validateSigningRequest),
 		ValidateUpdate:   updateValidator(signingUpdate{}.validate),
 	}
@@ -39,6 +40,7 @@ func certificateSigningRequests() *Resource {
 		c.Status.Conditions = stampConditions(keepApproval(c.Status.Conditions, old.Status.Conditions), old.Status.Conditions)
 	})
 	status.Validate = signingUpdate{mayIssue: true}.subresource
+	approval.Resets, status.Resets = []string{"spec", "status.certificate"}, []string{"spec", "status.conditions"}
 	r.Subresources = []Subresource{approval, status}
 	r.Fields = fieldSet(func(c *certificatesv1.CertificateSigningRequest) fields.Set {
 		return fields.Set{"spec.signerName": c.Spec.SignerName}

@@ -1,13 +1,15 @@
 package registry
 
 import (
+	"cmp"
+
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// columnDocs are the descriptions of columns, by the row's resource: mostly those of the field that a column shows.
+// columnDocs are the descriptions of the columns of workloads, by the row's resource: mostly those of the field that a column shows.
 // Name and Age are described for all rows (columns.go).
 var columnDocs = map[string]map[string]string{
 	"pods": {
@@ -84,7 +86,7 @@ var columnDocs = map[string]map[string]string{
 func describeColumns(r *Resource) {
 	for i := range r.Columns {
 		c := &r.Columns[i]
-		if text := columnDocs[r.Resource][c.Name]; text != "" {
+		if text := cmp.Or(columnDocs[r.Resource][c.Name], columnDocsOfRest[r.Resource][c.Name]); text != "" {
 			c.Description = text
 		}
 	}

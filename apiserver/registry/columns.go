@@ -31,8 +31,9 @@ func columns(always []string, wide ...string) []metav1.TableColumnDefinition {
 }
 
 var describeColumn = map[string]string{
-	"Name": metav1.ObjectMeta{}.SwaggerDoc()["name"],
-	"Age":  metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+	"Name":       metav1.ObjectMeta{}.SwaggerDoc()["name"],
+	"Age":        metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+	"Created At": metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 	// of what has a pod template
 	"Containers": "Names of each container in the template.",
 	"Images":     "Images referenced by each container in the template.",
@@ -44,7 +45,7 @@ func column(name string, priority int32) metav1.TableColumnDefinition {
 		kind = "string"
 	}
 	c := metav1.TableColumnDefinition{Name: name, Type: kind, Priority: priority, Description: describeColumn[name]}
-	if name == "Name" {
+	if name == "Name" || name == "Attacher" { // by which Kubernetes shows attachments
 		c.Format = "name"
 	}
 	return c

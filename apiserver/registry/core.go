@@ -48,6 +48,7 @@ func secrets() *Resource {
 	r.Strategy = Strategy{
 		NoGeneration:   true,
 		Default:        defaulter(defaultSecret),
+		Warnings:       warnings(secretWarnings),
 		Validate:       validator(validateSecret),
 		ValidateUpdate: updateValidator(validateSecretUpdate),
 	}

@@ -31,10 +31,10 @@ func secretRow(s *corev1.Secret, now time.Time) []any {
 	return []any{s.Name, string(s.Type), int64(len(s.Data)), age(&s.ObjectMeta, now)}
 }
 
-var serviceAccountColumns = columns([]string{"Name", "Secrets", "Age"})
+var serviceAccountColumns = columns([]string{"Name", "Age"})
 
 func serviceAccountRow(s *corev1.ServiceAccount, now time.Time) []any {
-	return []any{s.Name, int64(len(s.Secrets)), age(&s.ObjectMeta, now)}
+	return []any{s.Name, age(&s.ObjectMeta, now)}
 }
 
 var serviceColumns = columns([]string{"Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age"}, "Selector")
@@ -132,7 +132,7 @@ func nodeAddress(n *corev1.Node, kind corev1.NodeAddressType) string {
 // eventColumns has wide columns in the middle, so it is spelled out.
 var eventColumns = []metav1.TableColumnDefinition{
 	column("Last Seen", 0), column("Type", 0), column("Reason", 0), column("Object", 0), column("Subobject", 1),
-	column("Source", 1), column("Message", 0), column("First Seen", 1), column("Count:integer", 1), column("Name", 1),
+	column("Source", 1), column("Message", 0), column("First Seen", 1), column("Count", 1), column("Name", 1),
 }
 
 func eventRow(e *corev1.Event, now time.Time) []any {

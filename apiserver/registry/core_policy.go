@@ -15,7 +15,7 @@ func limitRanges() *Resource {
 	r := newRow[corev1.LimitRange, corev1.LimitRangeList](corev1.SchemeGroupVersion, "limitranges", "LimitRange")
 	r.ShortNames = []string{"limits"}
 	r.Strategy = Strategy{NoGeneration: true, AllowCreateOnUpdate: true, Default: defaulter(defaultLimitRange), Validate: validator(validateLimitRange)}
-	r.Columns = columns([]string{"Name", "Created At"})
+	r.Columns = columns([]string{"Name", "Created At:date"})
 	r.Row = cells(func(l *corev1.LimitRange, _ time.Time) []any {
 		return []any{l.Name, l.CreationTimestamp.UTC().Format(time.RFC3339)}
 	})

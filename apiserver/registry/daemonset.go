@@ -30,7 +30,7 @@ func daemonSets() *Resource {
 		}),
 		Validate:        validator(validateDaemonSet),
 		UpdateRulesOnly: true,
-		Warnings:        warner(templateSpec, func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
+		Warnings:        templateWarnings(templatePath, func(d *appsv1.DaemonSet) *corev1.PodTemplateSpec { return &d.Spec.Template }),
 		ValidateUpdate: updateValidator(func(d, old *appsv1.DaemonSet) field.ErrorList {
 			faults := immutable(specPath.Child("selector"), d.Spec.Selector, old.Spec.Selector)
 			return append(faults, validateDaemonSet(d)...)

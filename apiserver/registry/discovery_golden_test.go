@@ -48,8 +48,7 @@ func TestAllStableKinds(t *testing.T) {
 }
 
 // notYet are the resources that are left out, with the reason.
-var notYet = map[string]string{
-}
+var notYet = map[string]string{}
 
 // storedOlder are the kinds that Kubernetes still stores in a beta version, so that the release before can be
 // gone back to. There is no such release here.

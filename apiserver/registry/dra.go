@@ -21,6 +21,7 @@ func deviceRows() []*Resource {
 func deviceClasses() *Resource {
 	r := newRow[resourcev1.DeviceClass, resourcev1.DeviceClassList](resourcev1.SchemeGroupVersion, "deviceclasses", "DeviceClass")
 	r.Namespaced = false
+	r.Strategy.ReturnDeleted = true
 	r.Columns = columns([]string{"Name", "Age"})
 	r.Row = cells(func(c *resourcev1.DeviceClass, now time.Time) []any { return []any{c.Name, age(&c.ObjectMeta, now)} })
 	return r

@@ -37,6 +37,7 @@ func namespaces() *Resource {
 		New:    r.New,
 		Verbs:  []string{"update"},
 		Update: updatePreparer(func(ns, old *corev1.Namespace) { ns.Status = old.Status }),
+		Resets: []string{"status"},
 	}
 	r.Subresources = []Subresource{finalize, status}
 	r.Fields = fieldSet(func(ns *corev1.Namespace) fields.Set { return fields.Set{"status.phase": string(ns.Status.Phase)} })

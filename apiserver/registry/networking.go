@@ -23,7 +23,7 @@ func networkingRows() []*Resource {
 func ingresses() *Resource {
 	r := newRow[networkingv1.Ingress, networkingv1.IngressList](networkingv1.SchemeGroupVersion, "ingresses", "Ingress")
 	r.ShortNames, r.Prefix = []string{"ing"}, "/registry/ingress"
-	r.Strategy = Strategy{Validate: validator(validateIngress)}
+	r.Strategy = Strategy{Validate: validator(validateIngress), Warnings: ingressWarnings}
 	r.Subresources = []Subresource{judged(statusOf(r, func(i, old *networkingv1.Ingress) { i.Spec = old.Spec }), validateIngressStatus)}
 	r.Columns, r.Row = columns([]string{"Name", "Class", "Hosts", "Address", "Ports", "Age"}), cells(ingressRow)
 	return r
@@ -85,7 +85,7 @@ func ingressClasses() *Resource {
 func networkPolicies() *Resource {
 	r := newRow[networkingv1.NetworkPolicy, networkingv1.NetworkPolicyList](networkingv1.SchemeGroupVersion, "networkpolicies", "NetworkPolicy")
 	r.ShortNames = []string{"netpol"}
-	r.Strategy = Strategy{Default: defaulter(defaultNetworkPolicy), Validate: validator(validateNetworkPolicy)}
+	r.Strategy = Strategy{Default: defaulter(defaultNetworkPolicy), Validate: validator(validateNetworkPolicy), Warnings: warnings(networkPolicyWarnings)}
 	r.Columns = columns([]string{"Name", "Pod-Selector", "Age"})
 	r.Row = cells(func(p *networkingv1.NetworkPolicy, now time.Time) []any {
 		return []any{p.Name, metav1.FormatLabelSelector(&p.Spec.PodSelector), age(&p.ObjectMeta, now)}

@@ -22,6 +22,7 @@ func nodes(options Options) *Resource {
 	r.Prefix = "/registry/minions"
 	r.Strategy = Strategy{
 		NoGeneration:       true,
+		Warnings:           warnings(nodeWarnings),
 		KeepStatusOnCreate: true,
 		Default:            defaulter(defaultNode),
 		Validate:           validator(validateNode),

@@ -17,6 +17,7 @@ func persistentVolumes() *Resource {
 	r.ShortNames, r.Namespaced = []string{"pv"}, false
 	r.Strategy = Strategy{
 		NoGeneration:     true,
+		Warnings:         warnings(persistentVolumeWarnings),
 		ReturnDeleted:    true,
 		Default:          defaulter(defaultPersistentVolume),
 		PrepareForCreate: preparer(func(v *corev1.PersistentVolume) { enterPhase(v, corev1.VolumePending) }),

@@ -14,6 +14,7 @@ func persistentVolumeClaims() *Resource {
 	r.ShortNames = []string{"pvc"}
 	r.Strategy = Strategy{
 		NoGeneration:  true,
+		Warnings:      warnings(persistentVolumeClaimWarnings),
 		ReturnDeleted: true,
 		Default:       defaulter(defaultClaim),
 		PrepareForCreate: preparer(func(c *corev1.PersistentVolumeClaim) {

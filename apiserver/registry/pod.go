@@ -32,11 +32,12 @@ func pods() *Resource {
 }
 
 // warningsOfNewPod: on an update there is hardly anything left to warn of, and those who update pods are programs.
-func warningsOfNewPod(_ context.Context, obj runtime.Object) []string {
-	if exists(obj) {
+func warningsOfNewPod(_ context.Context, obj, old runtime.Object) []string {
+	if old != nil {
 		return nil
 	}
-	return podWarnings(specPath, &obj.(*corev1.Pod).Spec)
+	p := obj.(*corev1.Pod)
+	return append(nameWarnings(p, "the Pod's hostname"), podWarnings(nil, &p.ObjectMeta, &p.Spec)...)
 }
 
 func podFields(p *corev1.Pod) fields.Set {

@@ -24,6 +24,10 @@ func resize(r *Resource) Subresource {
 			takeResources(p.Spec.Containers, wanted.Containers)
 			takeResources(p.Spec.InitContainers, wanted.InitContainers)
 		}),
+		Owns: []string{
+			"spec.containers.*.resources", "spec.containers.*.resizePolicy",
+			"spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy",
+		},
 		Validate: validateResize,
 	}
 }

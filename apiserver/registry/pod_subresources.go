@@ -30,6 +30,7 @@ func podSubresources(r *Resource) []Subresource {
 func podStatus(r *Resource) Subresource {
 	s := statusOf(r, keepForPodStatus)
 	s.Validate = validatePodStatus
+	s.Resets = append(s.Resets, "metadata.deletionTimestamp", "metadata.ownerReferences")
 	return s
 }
 
@@ -134,6 +135,7 @@ func ephemeralContainers(r *Resource) Subresource {
 			p.ObjectMeta, p.Spec, p.Status = keepVersion(p, old), *old.Spec.DeepCopy(), *old.Status.DeepCopy()
 			p.Spec.EphemeralContainers = wanted
 		}),
+		Owns:     []string{"spec.ephemeralContainers"},
 		Validate: validateEphemeralUpdate,
 	}
 }

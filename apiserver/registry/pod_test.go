@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,7 @@ func TestQOSClass(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	table := Builtin(Options{})
 	warnings := func(r *Resource, body string) []string {
-		return r.Strategy.Warnings(context.Background(), decoded(t, table, r.GroupVersionResource, body))
+		return r.Strategy.Warnings(context.Background(), decoded(t, table, r.GroupVersionResource, body), nil)
 	}
 	const twice = `,"env":[{"name":"A"},{"name":"A"}],"ports":[{"containerPort":80},{"containerPort":80,"protocol":"UDP"},{"containerPort":80}]`
 	require.Equal(t, []string{
@@ -61,8 +62,35 @@ func TestWarnings(t *testing.T) {
 		"spec.containers[0].ports[2]: duplicate port definition with spec.containers[0].ports[0]",
 	}, warnings(table.Lookup(core("pods")), podWith(twice, "")))
 	require.Empty(t, warnings(table.Lookup(core("pods")), podWith("", "")))
-	require.Equal(t, []string{"spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"},
-		warnings(table.Lookup(apps("deployments")), `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":-1}}}}`))
+	const deployment = `{"metadata":{"name":"a","generation":%d},"spec":{"template":{"spec":{"terminationGracePeriodSeconds":-1}}}}`
+	row := table.Lookup(apps("deployments"))
+	negative := []string{"spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"}
+	require.Equal(t, negative, warnings(row, fmt.Sprintf(deployment, 1)))
+	old := decoded(t, table, row.GroupVersionResource, fmt.Sprintf(deployment, 1))
+	require.Empty(t, row.Strategy.Warnings(context.Background(), old, old), "nothing new")
+	next := decoded(t, table, row.GroupVersionResource, fmt.Sprintf(deployment, 2))
+	require.Equal(t, negative, row.Strategy.Warnings(context.Background(), next, old))
+}
+
+// TestMistakesInLists: what validation lets pass, and a merge patch or the node agent would not.
+func TestMistakesInLists(t *testing.T) {
+	table := Builtin(Options{})
+	pods := table.Lookup(core("pods"))
+	for spec, want := range map[string]string{
+		`"imagePullSecrets":[{"name":"a"},{"name":"a"}]`:                                                                 `spec.imagePullSecrets[1].name: duplicate name "a"`,
+		`"hostAliases":[{"ip":"1.2.3.4"},{"ip":"1.2.3.4"}]`:                                                              `spec.hostAliases[1].ip: duplicate ip "1.2.3.4"`,
+		`"hostAliases":[{"ip":"01.2.3.4"}]`:                                                                              `spec.hostAliases[0].ip: non-standard IP address "01.2.3.4" is invalid: use "1.2.3.4"`,
+		`"topologySpreadConstraints":[{"topologyKey":"x"}]`:                                                              "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
+		`"nodeSelector":{"beta.kubernetes.io/os":"linux"}`:                                                               `spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`,
+		`"volumes":[{"name":"v","projected":{"sources":[{}]}}]`:                                                          `volume "v" (Projected) has no sources provided`,
+		`"volumes":[{"name":"v","flocker":{}}]`:                                                                          "spec.volumes[0].flocker: deprecated in v1.22, non-functional in v1.25+",
+		`"volumes":[{"name":"v","secret":{"secretName":"s","items":[{"key":"a","path":"p"},{"key":"b","path":"p/q"}]}}]`: `volume "v" (Secret "s"): overlapping paths: "p/q" with "p"`,
+		`"containers":[{"name":"a","ports":[{"name":"web","containerPort":1}]},{"name":"b","ports":[{"name":"web","containerPort":2}]}]`: `spec.containers[1].ports[0]: duplicate port name "web" with spec.containers[0].ports[0], ` +
+			"services and probes that select ports by name will use spec.containers[0].ports[0]",
+	} {
+		got := pods.Strategy.Warnings(context.Background(), decoded(t, table, pods.GroupVersionResource, `{"metadata":{"name":"p"},"spec":{`+spec+`}}`), nil)
+		require.Equal(t, []string{want}, got, spec)
+	}
 }
 
 func TestGracePeriod(t *testing.T) {

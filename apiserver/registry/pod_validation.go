@@ -15,6 +15,7 @@ import (
 var (
 	specPath     = field.NewPath("spec")
 	templateSpec = field.NewPath("spec", "template", "spec") // of a workload
+	templatePath = field.NewPath("spec", "template")
 )
 
 // validatePod judges a pod by itself, on create and on update.

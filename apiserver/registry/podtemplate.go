@@ -18,7 +18,7 @@ func podTemplates() *Resource {
 		PrepareForCreate: preparer(func(t *corev1.PodTemplate) { dropGated(&t.Template.Spec) }),
 		PrepareForUpdate: updatePreparer(func(t, _ *corev1.PodTemplate) { dropGated(&t.Template.Spec) }),
 		Validate:         validator(func(t *corev1.PodTemplate) field.ErrorList { return validatePodTemplate(path, &t.Template) }),
-		Warnings:         warner(path.Child("spec"), func(t *corev1.PodTemplate) *corev1.PodSpec { return &t.Template.Spec }),
+		Warnings:         templateWarnings(path, func(t *corev1.PodTemplate) *corev1.PodTemplateSpec { return &t.Template }),
 	}
 	r.Columns = columns([]string{"Name", "Containers", "Images", "Pod Labels"})
 	r.Row = cells(func(t *corev1.PodTemplate, _ time.Time) []any {

@@ -60,7 +60,7 @@ func readAll(t *testing.T, ctx context.Context, r *Resource, obj, old runtime.Ob
 		s.ValidateUpdate(ctx, obj, old)
 	}
 	if s.Warnings != nil {
-		s.Warnings(ctx, obj)
+		s.Warnings(ctx, obj, old)
 	}
 	if s.GracePeriod != nil {
 		s.GracePeriod(obj, nil)

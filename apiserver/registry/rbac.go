@@ -26,7 +26,7 @@ func rbacRows() []*Resource {
 func roles() *Resource {
 	r := newRow[rbacv1.Role, rbacv1.RoleList](rbacv1.SchemeGroupVersion, "roles", "Role")
 	r.Strategy.Validate = validator(func(o *rbacv1.Role) field.ErrorList { return validateRules(o.Rules, true) })
-	r.Columns = columns([]string{"Name", "Created At"})
+	r.Columns = columns([]string{"Name", "Created At:date"})
 	r.Row = cells(func(o *rbacv1.Role, _ time.Time) []any { return createdAt(&o.ObjectMeta) })
 	return r
 }
@@ -35,7 +35,7 @@ func clusterRoles() *Resource {
 	r := newRow[rbacv1.ClusterRole, rbacv1.ClusterRoleList](rbacv1.SchemeGroupVersion, "clusterroles", "ClusterRole")
 	r.Namespaced = false
 	r.Strategy.Validate = validator(func(o *rbacv1.ClusterRole) field.ErrorList { return validateRules(o.Rules, false) })
-	r.Columns = columns([]string{"Name", "Created At"})
+	r.Columns = columns([]string{"Name", "Created At:date"})
 	r.Row = cells(func(o *rbacv1.ClusterRole, _ time.Time) []any { return createdAt(&o.ObjectMeta) })
 	return r
 }

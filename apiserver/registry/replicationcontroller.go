@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -24,7 +23,7 @@ func replicationControllers() *Resource {
 		PrepareForUpdate: updatePreparer(func(rc, _ *corev1.ReplicationController) { dropGatedOfReplicationController(rc) }),
 		ValidateName:     nameOfReplicationController,
 		Validate:         validator(validateReplicationController),
-		Warnings:         replicationControllerWarnings,
+		Warnings:         namingPods(templateWarnings(templatePath, func(rc *corev1.ReplicationController) *corev1.PodTemplateSpec { return rc.Spec.Template })),
 		OrphanByDefault:  true,
 	}
 	r.Subresources = []Subresource{
@@ -62,13 +61,6 @@ func nameOfReplicationController(name string, prefix bool) []string {
 		return nil
 	}
 	return content.IsDNS1123Subdomain(name)
-}
-
-func replicationControllerWarnings(_ context.Context, obj runtime.Object) []string {
-	if t := obj.(*corev1.ReplicationController).Spec.Template; t != nil {
-		return podWarnings(templateSpec, &t.Spec)
-	}
-	return nil
 }
 
 func dropGatedOfReplicationController(rc *corev1.ReplicationController) {

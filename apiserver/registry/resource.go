@@ -67,6 +67,10 @@ type Strategy struct {
 	// declaredUpdate are the rules that Kubernetes declares on the type (declared.go); nil if it has none.
 	declaredUpdate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
 
+	// Resets are the paths that a create or update leaves to the server, and nobody owns therefore, beside the
+	// status of a kind that has it as a subresource.
+	Resets []string
+
 	// UpdateRulesOnly is for kinds of which Kubernetes judges nothing but the change on an update: Validate does
 	// not run then.
 	UpdateRulesOnly bool
@@ -74,8 +78,8 @@ type Strategy struct {
 	// ValidateName judges a name, or with prefix set a generateName; nil wants a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string
 
-	// Warnings returns texts for the Warning header of a create or update.
-	Warnings func(ctx context.Context, obj runtime.Object) []string
+	// Warnings returns texts for the Warning header of a create (old is nil) or update.
+	Warnings func(ctx context.Context, obj, old runtime.Object) []string
 
 	// NoGeneration is set for kinds on which Kubernetes leaves metadata.generation alone (services,
 	// configmaps and most others of the core group).
@@ -145,6 +149,9 @@ type Subresource struct {
 	// Update: body and parent are of one kind (status, ephemeralcontainers, resize). It copies into
 	// obj, which starts as the request's object, everything this subresource may not change from old.
 	Update func(ctx context.Context, obj, old runtime.Object)
+	// Resets are the paths ("metadata.labels") that Update copies from old: who writes them here does not own them.
+	// Owns is the other way about: all but these paths is copied; a "*" in them is any item of a list.
+	Resets, Owns []string
 	// Validate takes the place of the strategy's Validate and ValidateUpdate for an Update; nil keeps those.
 	Validate func(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	// Project: the body is a view of the parent (scale).

@@ -78,12 +78,14 @@ func statusOf[T runtime.Object](r *Resource, keep func(obj, old T)) Subresource 
 		New:    r.New,
 		Verbs:  []string{"get", "patch", "update"},
 		Update: updatePreparer(keep),
+		Resets: []string{"spec"},
 	}
 }
 
 // sealed is for a status whose writers may not touch the metadata.
 func sealed(s Subresource) Subresource {
 	keep := s.Update
+	s.Resets = append(s.Resets, "metadata")
 	s.Update = func(ctx context.Context, obj, old runtime.Object) {
 		keep(ctx, obj, old)
 		metav1.ResetObjectMetaForStatus(obj.(metav1.Object), old.(metav1.Object)) // every object of a row is one

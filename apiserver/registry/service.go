@@ -16,6 +16,7 @@ func services(options Options) *Resource {
 	r.Prefix = "/registry/services/specs"
 	r.Strategy = Strategy{
 		ValidateName:        apivalidation.NameIsDNSLabel,
+		Warnings:            warnings(serviceWarnings),
 		NoGeneration:        true,
 		ReturnDeleted:       true,
 		AllowCreateOnUpdate: true,

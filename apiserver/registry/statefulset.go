@@ -5,7 +5,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -21,7 +20,7 @@ func statefulSets() *Resource {
 		ValidateName:     apivalidation.NameIsDNSLabel, // pods and their host names are called after it
 		Validate:         validator(validateStatefulSet),
 		ValidateUpdate:   updateValidator(validateStatefulSetUpdate),
-		Warnings:         warner(templateSpec, func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
+		Warnings:         setWarnings,
 	}
 	status := statusOf(r, func(s, old *appsv1.StatefulSet) { s.Spec = old.Spec })
 	status.Validate = validateStatefulSetStatus

@@ -34,6 +34,7 @@ func storageClasses() *Resource {
 			setPointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 		}),
 		Validate: validator(validateStorageClass),
+		Warnings: warnings(storageClassWarnings),
 		ValidateUpdate: updateValidator(func(c, old *storagev1.StorageClass) field.ErrorList {
 			faults := immutable(field.NewPath("parameters"), c.Parameters, old.Parameters)
 			faults = append(faults, immutable(field.NewPath("provisioner"), c.Provisioner, old.Provisioner)...)
@@ -133,14 +134,8 @@ func csiStorageCapacities() *Resource {
 			return append(faults, immutable(field.NewPath("storageClassName"), c.StorageClassName, old.StorageClassName)...)
 		}),
 	}
-	r.Columns = columns([]string{"Name", "StorageClassName", "Capacity"})
-	r.Row = cells(func(c *storagev1.CSIStorageCapacity, _ time.Time) []any {
-		capacity := unset
-		if c.Capacity != nil {
-			capacity = quantityText(*c.Capacity)
-		}
-		return []any{c.Name, c.StorageClassName, capacity}
-	})
+	r.Columns = columns([]string{"Name", "Created At:date"})
+	r.Row = cells(func(c *storagev1.CSIStorageCapacity, _ time.Time) []any { return createdAt(&c.ObjectMeta) })
 	return r
 }
 

@@ -4,56 +4,96 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// warner lets a row's warnings be found in the pod spec that an object carries.
-func warner[T runtime.Object](path *field.Path, find func(T) *corev1.PodSpec) func(context.Context, runtime.Object) []string {
-	return func(_ context.Context, obj runtime.Object) []string { return podWarnings(path, find(obj.(T))) }
+// A warner is a row's Strategy.Warnings: what Kubernetes accepts and tells the client of, because it is probably a
+// mistake. old is nil for a new object.
+type warner func(ctx context.Context, obj, old runtime.Object) []string
+
+// warnings adapts a function that needs only the new object.
+func warnings[T runtime.Object](f func(T) []string) warner {
+	return func(_ context.Context, obj, _ runtime.Object) []string { return f(obj.(T)) }
 }
 
-// podWarnings are what Kubernetes accepts and warns of, because it is probably a mistake.
-func podWarnings(path *field.Path, s *corev1.PodSpec) []string {
-	var out []string
-	for _, list := range []struct {
-		name       string
-		containers []corev1.Container
-	}{{"initContainers", s.InitContainers}, {"containers", s.Containers}} {
-		for i := range list.containers {
-			out = append(out, containerWarnings(path.Child(list.name).Index(i), &list.containers[i])...)
+// templateWarnings warns of the pod template of an object, on an update only if it makes a new generation.
+func templateWarnings[T runtime.Object](path *field.Path, find func(T) *corev1.PodTemplateSpec) warner {
+	return func(_ context.Context, obj, old runtime.Object) []string {
+		t := find(obj.(T))
+		if t == nil || old != nil && generationOf(obj) == generationOf(old) {
+			return nil
 		}
+		return podWarnings(path, &t.ObjectMeta, &t.Spec)
 	}
-	for i, secret := range s.ImagePullSecrets {
-		if secret.Name == "" {
-			out = append(out, fmt.Sprintf("%s: invalid empty name %q", path.Child("imagePullSecrets").Index(i).Child("name"), ""))
-		}
-	}
-	if s.TerminationGracePeriodSeconds != nil && *s.TerminationGracePeriodSeconds < 0 {
-		out = append(out, fmt.Sprintf("%s: must be >= 0; negative values are invalid and will be treated as 1", path.Child("terminationGracePeriodSeconds")))
-	}
-	return out
 }
 
-// containerWarnings finds entries of one name: a merge patch keeps only the last of them.
-func containerWarnings(path *field.Path, c *corev1.Container) []string {
-	var out []string
-	seen := map[string]bool{}
-	for i, e := range c.Env {
-		if seen[e.Name] {
-			out = append(out, fmt.Sprintf("%s: hides previous definition of %q, which may be dropped when using apply", path.Child("env").Index(i), e.Name))
-		}
-		seen[e.Name] = true
+// generationOf tells wishes of one object apart. That of a DaemonSet's template is not the object's.
+func generationOf(obj runtime.Object) string {
+	m := obj.(metav1.Object) // every object of a row is one
+	if _, ok := obj.(*appsv1.DaemonSet); ok {
+		return m.GetAnnotations()[appsv1.DeprecatedTemplateGeneration]
 	}
-	ports := map[portKey]int{}
-	for i, p := range c.Ports {
-		key := portKey{p.ContainerPort, p.Protocol}
-		if first, twice := ports[key]; twice {
-			out = append(out, fmt.Sprintf("%s: duplicate port definition with %s", path.Child("ports").Index(i), path.Child("ports").Index(first)))
+	return fmt.Sprint(m.GetGeneration())
+}
+
+// namingPods adds a warning of a new object whose name is not fit for the host names of its pods.
+func namingPods(w warner) warner {
+	return func(ctx context.Context, obj, old runtime.Object) []string {
+		if old != nil {
+			return w(ctx, obj, old)
+		}
+		return append(nameWarnings(obj.(metav1.Object), "Pod names and hostnames"), w(ctx, obj, old)...)
+	}
+}
+
+func nameWarnings(m metav1.Object, use string) []string {
+	if faults := validation.IsDNS1123Label(m.GetName()); len(faults) > 0 {
+		return []string{fmt.Sprintf("metadata.name: this is used in %s, which can result in surprising behavior; a DNS label is recommended: %v", use, faults)}
+	}
+	return nil
+}
+
+// deprecatedLabels of nodes, with what to do instead.
+var deprecatedLabels = map[string]string{
+	"beta.kubernetes.io/arch":                       `deprecated since v1.14; use "kubernetes.io/arch" instead`,
+	"beta.kubernetes.io/os":                         `deprecated since v1.14; use "kubernetes.io/os" instead`,
+	"failure-domain.beta.kubernetes.io/region":      `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
+	"failure-domain.beta.kubernetes.io/zone":        `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
+	"beta.kubernetes.io/instance-type":              `deprecated since v1.17; use "node.kubernetes.io/instance-type" instead`,
+	"app.kubernetes.io/created-by":                  `deprecated since v1.9`,
+	"scheduler.alpha.kubernetes.io/preferAvoidPods": `deprecated since v1.22; use Taints and Tolerations instead`,
+	"node-role.kubernetes.io/master":                `use "node-role.kubernetes.io/control-plane" instead`,
+}
+
+// nodeTermWarnings looks at a term that selects nodes. Values of a mere preference are not validated, and warned of.
+func nodeTermWarnings(path *field.Path, term corev1.NodeSelectorTerm, preferred bool) []string {
+	var out []string
+	for i, e := range term.MatchExpressions {
+		at := path.Child("matchExpressions").Index(i)
+		if advice, ok := deprecatedLabels[e.Key]; ok {
+			out = append(out, fmt.Sprintf("%s: %s is %s", at.Child("key"), e.Key, advice))
+		}
+		if !preferred {
 			continue
 		}
-		ports[key] = i
+		for j, value := range e.Values {
+			for _, fault := range validation.IsValidLabelValue(value) {
+				out = append(out, fmt.Sprintf("%s: %s is invalid, %s", at.Child("values").Index(j), value, fault))
+			}
+		}
 	}
 	return out
+}
+
+// fractionWarning: bytes are whole.
+func fractionWarning(path *field.Path, list corev1.ResourceList, name corev1.ResourceName) []string {
+	if q, ok := list[name]; ok && q.MilliValue()%1000 != 0 {
+		return []string{fmt.Sprintf("%s: fractional byte value %q is invalid, must be an integer", path.Key(string(name)), q.String())}
+	}
+	return nil
 }

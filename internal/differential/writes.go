@@ -75,7 +75,7 @@ func (s Subject) updates() []Step {
 		put("uid", "?dryRun=All", metadata("uid", "{uid}")), put("other uid", "", metadata("uid", "00000000-0000-0000-0000-000000000000")),
 		put("other name", "", metadata("name", "other")), put("no name", "?dryRun=All", metadata("name", "")),
 		put("other namespace", "", metadata("namespace", "elsewhere")), put("dry", "?dryRun=All", metadata("annotations", map[string]any{"x": "y"})),
-		put("unknown field strict", "?fieldValidation=Strict", top("nope", 1)), put("dryRun bad", "?dryRun=x"), put("bad finalizer", "", metadata("finalizers", []any{"nope"})),
+		put("unknown field strict", "?fieldValidation=Strict", top("nope", 1)), put("dryRun bad", "?dryRun=x"), put("bad finalizer", "?dryRun=All", metadata("finalizers", []any{"nope"})),
 		{Name: "update missing", Method: "PUT", Path: s.Collection + "/missing?dryRun=All", Body: s.body(metadata("name", "missing"))},
 		{Name: "update missing with rv", Method: "PUT", Path: s.Collection + "/missing?dryRun=All", Body: s.body(metadata("name", "missing"), metadata("resourceVersion", "5"))},
 	}
