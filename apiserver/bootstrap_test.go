@@ -53,6 +53,16 @@ func serve(t *testing.T, dir string, keys *pki.PKI, config apiserver.Config) (cl
 	t.Helper()
 	store, err := raftstore.Open(raftstore.Config{Dir: dir + "/store", NodeID: "n", Bootstrap: true})
 	require.NoError(t, err)
+	client, stopServer := serveOn(t, store, keys, config)
+	return client, func() {
+		stopServer()
+		require.NoError(t, store.Close())
+	}
+}
+
+// serveOn runs a server on an open store until stop is called.
+func serveOn(t *testing.T, store *raftstore.Member, keys *pki.PKI, config apiserver.Config) (client *rest.Config, stop func()) {
+	t.Helper()
 	config.KV, config.Table, config.TLS = store, registry.Builtin(registry.Options{}), keys.APIServing()
 	config.TokenKeys = []crypto.Signer{keys.ServiceAccountKey()}
 	server, err := apiserver.New(config)
@@ -72,6 +82,5 @@ func serve(t *testing.T, dir string, keys *pki.PKI, config apiserver.Config) (cl
 		cancel()
 		require.NoError(t, <-done)
 		server.Close()
-		require.NoError(t, store.Close())
 	}
 }
