@@ -40,7 +40,7 @@ func TestPodsGetTheirAccount(t *testing.T) {
 func TestLimitRanges(t *testing.T) {
 	_, c := start(t)
 	c.post("/api/v1/namespaces/default/limitranges", `{"metadata":{"name":"l"},"spec":{"limits":[
-		{"type":"Container","default":{"cpu":"500m"},"defaultRequest":{"cpu":"100m"},"min":{"cpu":"50m"},"max":{"cpu":"1"}},
+		{"type":"Container","default":{"cpu":"500m"},"defaultRequest":{"cpu":"100m"},"min":{"cpu":"50m"},"max":{"cpu":"1"},"maxLimitRequestRatio":{"cpu":"6"}},
 		{"type":"Pod","max":{"cpu":"2"}},{"type":"PersistentVolumeClaim","max":{"storage":"1Gi"}}]}}`).ok()
 	pod := func(resources string) string {
 		return `{"metadata":{"generateName":"p-"},"spec":{"containers":[{"name":"c","image":"i","resources":{` + resources + `}}]}}`
@@ -52,8 +52,9 @@ func TestLimitRanges(t *testing.T) {
 	require.Equal(t, "LimitRanger plugin set: cpu request for container c; cpu limit for container c", got.Annotations["kubernetes.io/limit-ranger"])
 	c.post(podsPath, pod(`"requests":{"cpu":"10m"}`)).fails(403, metav1.StatusReasonForbidden, "minimum cpu usage per Container is 50m, but request is 10m")
 	c.post(podsPath, pod(`"limits":{"cpu":"3"}`)).fails(403, metav1.StatusReasonForbidden,
-		"[maximum cpu usage per Container is 1, but limit is 3, maximum cpu usage per Container is 1, but request is 3, "+
-			"maximum cpu usage per Pod is 2, but limit is 3, maximum cpu usage per Pod is 2, but request is 3]")
+		"[maximum cpu usage per Container is 1, but limit is 3, maximum cpu usage per Pod is 2, but limit is 3]")
+	c.post(podsPath, pod(`"requests":{"cpu":"100m"},"limits":{"cpu":"1"}`)).fails(403, metav1.StatusReasonForbidden,
+		"cpu max limit to request ratio per Container is 6, but provided ratio is 10.000000")
 	c.post("/api/v1/namespaces/default/persistentvolumeclaims", `{"metadata":{"name":"big"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"2Gi"}}}}`).
 		fails(403, metav1.StatusReasonForbidden, "maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi")
 }

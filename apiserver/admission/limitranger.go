@@ -127,68 +127,85 @@ func judgePod(pod *corev1.Pod, item corev1.LimitRangeItem) (faults []error) {
 	return faults
 }
 
-// judgeResources compares requests and limits with one item of a LimitRange.
+// judgeResources compares requests and limits with one item of a LimitRange. Each bound is complained about once.
 func judgeResources(item corev1.LimitRangeItem, requests, limits corev1.ResourceList) (faults []error) {
-	complain := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	for _, name := range sortedNames(item.Min) {
-		least := item.Min[name]
-		request, asked := requests[name]
-		limit, limited := limits[name]
-		switch {
-		case !asked:
-			complain("minimum %s usage per %s is %s.  No request is specified", name, item.Type, least.String())
-		case request.Cmp(least) < 0:
-			complain("minimum %s usage per %s is %s, but request is %s", name, item.Type, least.String(), request.String())
-		}
-		if limited && limit.Cmp(least) < 0 {
-			complain("minimum %s usage per %s is %s, but limit is %s", name, item.Type, least.String(), limit.String())
-		}
-	}
-	for _, name := range sortedNames(item.Max) {
-		most := item.Max[name]
-		request, asked := requests[name]
-		limit, limited := limits[name]
-		if item.Type == corev1.LimitTypePersistentVolumeClaim { // a claim has no limits
-			if asked && request.Cmp(most) > 0 {
-				complain("maximum %s usage per %s is %s, but request is %s", name, item.Type, most.String(), request.String())
+	check := func(bounds corev1.ResourceList, judge func(bound) error) {
+		for _, name := range slices.Sorted(maps.Keys(bounds)) {
+			if fault := judge(bound{item.Type, name, bounds[name], requests, limits}); fault != nil {
+				faults = append(faults, fault)
 			}
-			continue
-		}
-		switch {
-		case !limited:
-			complain("maximum %s usage per %s is %s.  No limit is specified", name, item.Type, most.String())
-		case limit.Cmp(most) > 0:
-			complain("maximum %s usage per %s is %s, but limit is %s", name, item.Type, most.String(), limit.String())
-		}
-		if asked && request.Cmp(most) > 0 {
-			complain("maximum %s usage per %s is %s, but request is %s", name, item.Type, most.String(), request.String())
 		}
 	}
-	for _, name := range sortedNames(item.MaxLimitRequestRatio) {
-		if fault := judgeRatio(item, name, requests[name], limits[name]); fault != nil {
-			faults = append(faults, fault)
-		}
-	}
+	check(item.Min, bound.least)
+	check(item.Max, bound.most)
+	check(item.MaxLimitRequestRatio, bound.ratio)
 	return faults
 }
 
-// judgeRatio: a limit may be at most so many times the request; both must be there.
-func judgeRatio(item corev1.LimitRangeItem, name corev1.ResourceName, request, limit resource.Quantity) error {
-	most := item.MaxLimitRequestRatio[name]
+// bound is one quantity of a LimitRange, and what it is about.
+type bound struct {
+	kind             corev1.LimitType
+	name             corev1.ResourceName
+	value            resource.Quantity
+	requests, limits corev1.ResourceList
+}
+
+// least: the request is needed, the limit is not.
+func (b bound) least() error {
+	request, asked := b.requests[b.name]
+	limit, limited := b.limits[b.name]
 	switch {
-	case request.IsZero():
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name, item.Type, most.String())
-	case limit.IsZero():
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, item.Type, most.String())
-	}
-	if ratio := limit.AsApproximateFloat64() / request.AsApproximateFloat64(); ratio > most.AsApproximateFloat64() {
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, item.Type, most.String(), ratio)
+	case !asked:
+		return b.missing("minimum", "request")
+	case request.Cmp(b.value) < 0:
+		return b.passed("minimum", "request", request)
+	case limited && limit.Cmp(b.value) < 0:
+		return b.passed("minimum", "limit", limit)
 	}
 	return nil
 }
 
-func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
-	return slices.Sorted(maps.Keys(list))
+// most: the limit is needed, but that of a claim, which has none.
+func (b bound) most() error {
+	request, asked := b.requests[b.name]
+	limit, limited := b.limits[b.name]
+	switch claim := b.kind == corev1.LimitTypePersistentVolumeClaim; {
+	case claim && !asked:
+		return b.missing("maximum", "request")
+	case !claim && !limited:
+		return b.missing("maximum", "limit")
+	case limit.Cmp(b.value) > 0:
+		return b.passed("maximum", "limit", limit)
+	case request.Cmp(b.value) > 0:
+		return b.passed("maximum", "request", request)
+	}
+	return nil
+}
+
+func (b bound) missing(which, what string) error {
+	return fmt.Errorf("%s %s usage per %s is %s.  No %s is specified", which, b.name, b.kind, b.value.String(), what)
+}
+
+func (b bound) passed(which, what string, quantity resource.Quantity) error {
+	return fmt.Errorf("%s %s usage per %s is %s, but %s is %s", which, b.name, b.kind, b.value.String(), what, quantity.String())
+}
+
+// ratio: a limit may be at most so many times the request; both must be there.
+func (b bound) ratio() error {
+	request, limit := b.requests[b.name], b.limits[b.name]
+	wrong := func(what string) error {
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but %s", b.name, b.kind, b.value.String(), what)
+	}
+	switch {
+	case request.IsZero():
+		return wrong("no request is specified or request is 0")
+	case limit.IsZero():
+		return wrong("no limit is specified or limit is 0")
+	}
+	if ratio := limit.AsApproximateFloat64() / request.AsApproximateFloat64(); ratio > b.value.AsApproximateFloat64() {
+		return wrong(fmt.Sprintf("provided ratio is %f", ratio))
+	}
+	return nil
 }
 
 // itemsOf are the items of all LimitRanges of the request's namespace.
