@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kontiki/apiserver/nodeauth"
+	"kontiki/apiserver/registry"
 	"kontiki/apiserver/tokens"
 )
 
@@ -136,6 +138,10 @@ func (a answering) IssueToken(ctx context.Context, account *corev1.ServiceAccoun
 
 // bindToken makes the token end with an object.
 func (s *Server) bindToken(ctx context.Context, binding *tokens.Binding, ref *authenticationv1.BoundObjectReference) error {
+	node, isNode := nodeauth.NodeOf(userOf(registry.AskerOf(ctx)).rbac())
+	if isNode && (ref == nil || ref.Kind != "Pod" || ref.UID == "") {
+		return apierrors.NewForbidden(serviceAccounts.GroupResource(), binding.ServiceAccount.Name, fmt.Errorf("node %q may only request tokens bound to a pod, by its uid", node))
+	}
 	if ref == nil {
 		return nil
 	}
@@ -154,7 +160,11 @@ func (s *Server) bindToken(ctx context.Context, binding *tokens.Binding, ref *au
 		if found, binding.Pod, err = find(pods, binding.Namespace); err != nil {
 			return err
 		}
-		return s.tellNode(ctx, binding, found.(*corev1.Pod))
+		pod := found.(*corev1.Pod)
+		if isNode && pod.Spec.NodeName != node {
+			return apierrors.NewForbidden(serviceAccounts.GroupResource(), binding.ServiceAccount.Name, fmt.Errorf("node %q requested a token bound to a pod scheduled on a different node", node))
+		}
+		return s.tellNode(ctx, binding, pod)
 	case "v1 Secret":
 		_, binding.Secret, err = find(secrets, binding.Namespace)
 	case "v1 Node":

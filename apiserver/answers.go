@@ -96,8 +96,8 @@ func (a answering) Authenticate(ctx context.Context, token string, audiences []s
 }
 
 // Authorize asks the authorizer that also decides on requests.
-func (a answering) Authorize(_ context.Context, action authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
-	return a.s.review(&action)
+func (a answering) Authorize(ctx context.Context, action authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+	return a.s.review(ctx, &action)
 }
 
 // Rules lists what the same authorizer allows.

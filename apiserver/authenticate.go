@@ -31,7 +31,6 @@ const (
 	userAnonymous = "system:anonymous"
 
 	groupMasters         = "system:masters"
-	groupNodes           = "system:nodes"
 	groupAuthenticated   = "system:authenticated"
 	groupUnauthenticated = "system:unauthenticated"
 )

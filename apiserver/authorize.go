@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kontiki/apiserver/nodeauth"
 	"kontiki/apiserver/rbac"
 )
 
@@ -22,14 +23,13 @@ var serverUsers = []string{"system:apiserver", "kube-apiserver-kubelet-client"}
 
 // mayAll says who is asked no further questions: roles could not take anything from them, so that nobody can lock
 // themselves out for good.
-//
-// Not yet: the node authorizer (a node may today touch more than its own pods).
 func mayAll(user User) bool {
-	return user.in(groupMasters) || user.in(groupNodes) || slices.Contains(serverUsers, user.Name)
+	return user.in(groupMasters) || slices.Contains(serverUsers, user.Name)
 }
 
 // authorize decides on one action of a user by the roles and bindings of the cluster; reason may be empty.
-func (s *Server) authorize(user User, action rbac.Request) (reason string, ok bool) {
+// A node is judged by what is on it, and may have roles beside.
+func (s *Server) authorize(ctx context.Context, user User, action rbac.Request) (reason string, ok bool) {
 	if mayAll(user) {
 		return "", true
 	}
@@ -39,7 +39,12 @@ func (s *Server) authorize(user User, action rbac.Request) (reason string, ok bo
 	if user.Name == userAnonymous {
 		return "", false
 	}
-	return s.policy.Load().Allow(user.rbac(), action)
+	policy := s.policy.Load()
+	reason, ok = policy.Allow(user.rbac(), action)
+	if node, isNode := nodeauth.NodeOf(user.rbac()); isNode && !ok {
+		return nodeauth.Allow(ctx, node, action, policy, podsOnNodes{s})
+	}
+	return reason, ok
 }
 
 func (u User) rbac() rbac.User { return rbac.User{Name: u.Name, Groups: u.Groups} }
@@ -54,7 +59,7 @@ func (t *target) action() rbac.Request {
 // authorizeTarget decides on a request for a resource.
 func (s *Server) authorizeTarget(ctx context.Context, t *target) error {
 	user := factsOf(ctx).user
-	reason, ok := s.authorize(user, t.action())
+	reason, ok := s.authorize(ctx, user, t.action())
 	if ok {
 		return nil
 	}
@@ -96,7 +101,7 @@ func (s *Server) authorizePath(next http.Handler) http.Handler {
 
 func (s *Server) pathAccess(r *http.Request) error {
 	user, action := factsOf(r.Context()).user, rbac.Request{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
-	reason, ok := s.authorize(user, action)
+	reason, ok := s.authorize(r.Context(), user, action)
 	if ok {
 		return nil
 	}
@@ -104,14 +109,14 @@ func (s *Server) pathAccess(r *http.Request) error {
 }
 
 // review answers a SubjectAccessReview.
-func (s *Server) review(spec *authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+func (s *Server) review(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
 	var action rbac.Request
 	if a := spec.ResourceAttributes; a != nil {
 		action = rbac.Request{Verb: a.Verb, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}
 	} else if a := spec.NonResourceAttributes; a != nil {
 		action = rbac.Request{Verb: a.Verb, Path: a.Path}
 	}
-	reason, ok := s.authorize(User{Name: spec.User, Groups: spec.Groups}, action)
+	reason, ok := s.authorize(ctx, User{Name: spec.User, Groups: spec.Groups}, action)
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: ok, Reason: reason}
 }
 

@@ -26,13 +26,13 @@ func (s *Server) mayGrant(ctx context.Context, t *target, obj, old runtime.Objec
 	}
 	switch o := obj.(type) {
 	case *rbacv1.Role:
-		return s.mayWriteRole(user, t, o, o.Rules, nil)
+		return s.mayWriteRole(ctx, user, t, o, o.Rules, nil)
 	case *rbacv1.ClusterRole:
-		return s.mayWriteRole(user, t, o, o.Rules, o.AggregationRule)
+		return s.mayWriteRole(ctx, user, t, o, o.Rules, o.AggregationRule)
 	case *rbacv1.RoleBinding:
-		return s.mayBind(user, t, o, o.RoleRef)
+		return s.mayBind(ctx, user, t, o, o.RoleRef)
 	case *rbacv1.ClusterRoleBinding:
-		return s.mayBind(user, t, o, o.RoleRef)
+		return s.mayBind(ctx, user, t, o, o.RoleRef)
 	}
 	return nil
 }
@@ -50,8 +50,8 @@ func sameGrant(obj, old runtime.Object) bool {
 	return equality.Semantic.DeepEqual(obj, old)
 }
 
-func (s *Server) mayWriteRole(user User, t *target, role metav1.Object, rules []rbacv1.PolicyRule, aggregation *rbacv1.AggregationRule) error {
-	_, escalates := s.authorize(user, rbac.Request{
+func (s *Server) mayWriteRole(ctx context.Context, user User, t *target, role metav1.Object, rules []rbacv1.PolicyRule, aggregation *rbacv1.AggregationRule) error {
+	_, escalates := s.authorize(ctx, user, rbac.Request{
 		Verb: "escalate", Group: rbacv1.GroupName, Resource: t.resource.Resource, Namespace: role.GetNamespace(), Name: role.GetName(),
 	})
 	if escalates {
@@ -68,12 +68,12 @@ func (s *Server) mayWriteRole(user User, t *target, role metav1.Object, rules []
 	return nil
 }
 
-func (s *Server) mayBind(user User, t *target, binding metav1.Object, role rbacv1.RoleRef) error {
+func (s *Server) mayBind(ctx context.Context, user User, t *target, binding metav1.Object, role rbacv1.RoleRef) error {
 	resource := schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
 	if role.Kind == "Role" {
 		resource.Resource = "roles"
 	}
-	_, binds := s.authorize(user, rbac.Request{
+	_, binds := s.authorize(ctx, user, rbac.Request{
 		Verb: "bind", Group: resource.Group, Resource: resource.Resource, Namespace: binding.GetNamespace(), Name: role.Name,
 	})
 	if binds {

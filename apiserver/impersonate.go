@@ -24,7 +24,7 @@ func (s *Server) impersonate(r *http.Request, user User) (User, error) {
 	}
 	for _, part := range parts {
 		part.Verb = "impersonate"
-		if reason, ok := s.authorize(user, part); !ok {
+		if reason, ok := s.authorize(r.Context(), user, part); !ok {
 			return user, refuse(user, part, reason)
 		}
 	}

@@ -74,6 +74,7 @@ func Builtin(objects Objects, disabled []string) (*Chain, error) {
 		{"RuntimeClass", runtimeClass{objects}},
 		{"DefaultStorageClass", defaultStorageClass{objects}},
 		{"DefaultIngressClass", defaultIngressClass{objects}},
+		{"NodeRestriction", nodeRestriction{}},
 	}
 	c := &Chain{}
 	for _, p := range all {

@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -120,6 +121,11 @@ func (p *Policy) Allow(user User, r Request) (reason string, ok bool) {
 		reason = "RBAC: " + strings.Join(lacking, ", ")
 	}
 	return reason, ok
+}
+
+// RoleAllows says whether a cluster role would allow a request to whoever has it everywhere.
+func (p *Policy) RoleAllows(clusterRole string, r Request) bool {
+	return slices.ContainsFunc(p.clusterRoles[clusterRole], func(rule rbacv1.PolicyRule) bool { return allows(&rule, &r) })
 }
 
 // RulesFor are all rules that a user has in a namespace, or, with no namespace, everywhere.
