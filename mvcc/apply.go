@@ -35,7 +35,7 @@ func (s *Store) Apply(index uint64, commands ...Command) []Result {
 	t, before := newWriteTxn(s), s.meta.revision
 	results := make([]Result, len(commands))
 	for i, c := range commands {
-		t.cause, t.room.left = Cause{Index: index, Position: i}, len(commands)-i
+		t.cause, t.allotment.left = Cause{Index: index, Position: i}, len(commands)-i
 		results[i] = s.applyOne(t, c)
 	}
 	s.meta.applied = index

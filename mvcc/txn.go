@@ -7,13 +7,13 @@ package mvcc
 // these branches; then do them, which cannot fail any more. Operations see what earlier ones of the
 // same transaction did.
 type writeTxn struct {
-	s      *Store
-	cause  Cause
-	main   int64 // main revision of what this transaction writes
-	sub    int32 // sub revision of the next change
-	first  int   // where in the tail stands what it has written
-	fileTx *view // history before this transaction, opened when something old is read
-	room   allotment
+	s         *Store
+	cause     Cause
+	main      int64 // main revision of what this transaction writes
+	sub       int32 // sub revision of the next change
+	first     int   // where in the tail stands what it has written
+	fileTx    *view // history before this transaction, opened when something old is read
+	allotment allotment
 }
 
 // newWriteTxn returns what runs transactions, one after the other: those of one raft entry.
@@ -106,7 +106,7 @@ func (t *writeTxn) checkPut(p *PutRequest) error {
 }
 
 func (t *writeTxn) do(b branch) TxnResult {
-	results := t.room.opResults(len(b.ops))
+	results := t.allotment.opResults(len(b.ops))
 	for i, op := range b.ops {
 		switch {
 		case op.Range != nil:
@@ -142,7 +142,7 @@ var putAlone PutResult
 
 func (t *writeTxn) put(req *PutRequest) *PutResult {
 	k := t.s.index.obtain(req.Key)
-	r := t.room.record()
+	r := t.allotment.record()
 	r.kv = KeyValue{Key: req.Key, Value: req.Value, Lease: req.Lease}
 	var prev *KeyValue
 	if old, ok := k.current(); ok {
@@ -193,7 +193,7 @@ func (t *writeTxn) delete(req *DeleteRequest) *DeleteResult {
 func (t *writeTxn) deleteKey(k *keyIndex, v version) {
 	rev := t.next()
 	k.tombstone(rev)
-	r := t.room.record()
+	r := t.allotment.record()
 	*r = record{rev: rev, prev: v.rev, tombstone: true, kv: KeyValue{Key: []byte(k.key), ModRevision: t.main}}
 	t.write(r)
 	t.s.leases.attach(k, 0)

@@ -46,9 +46,9 @@ func (e *encoder) flags(vs ...bool) {
 // decoder takes from the front of b. After the first failure, bad is set and everything is zero.
 // Byte slices that it returns point into b.
 type decoder struct {
-	b    []byte
-	bad  bool
-	room *room // for what is decoded; may be nil
+	b         []byte
+	bad       bool
+	allotment *allotment // for what is decoded; may be nil
 }
 
 func (d *decoder) fail() {

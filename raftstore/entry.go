@@ -29,8 +29,10 @@ const (
 // MaxProposalBytes bounds one encoded proposal: keys, values and who asked.
 const MaxProposalBytes = 4 << 20
 
+// encodeProposal encodes a proposal that counts in every term.
 func encodeProposal(o Origin, c mvcc.Command) ([]byte, error) { return encodeProposalIn(0, o, c) }
 
+// encodeProposalIn encodes one that counts in a term alone.
 func encodeProposalIn(term uint64, o Origin, c mvcc.Command) ([]byte, error) {
 	var e encoder
 	err := e.proposal(term, o, c)
@@ -111,13 +113,22 @@ func encodeEntry(proposals [][]byte) []byte {
 	return e.b
 }
 
+// entry decodes the beginning of an entry: how many proposals come.
+func (d *decoder) entry() (proposals int, err error) {
+	if v := d.byte(); v != entryVersion {
+		return 0, fmt.Errorf("%w: entry of version %d, want %d", ErrFormat, v, entryVersion)
+	}
+	return d.count(), nil
+}
+
 // decodeEntry returns the proposals of an entry, in order. They point into b.
 func decodeEntry(b []byte) ([]proposed, error) {
 	d := decoder{b: b}
-	if v := d.byte(); v != entryVersion {
-		return nil, fmt.Errorf("%w: entry of version %d, want %d", ErrFormat, v, entryVersion)
+	n, err := d.entry()
+	if err != nil {
+		return nil, err
 	}
-	proposals := make([]proposed, d.count())
+	proposals := make([]proposed, n)
 	for i := range proposals {
 		p, err := decodeProposed(d.bytes())
 		if err != nil {
@@ -128,17 +139,19 @@ func decodeEntry(b []byte) ([]proposed, error) {
 	return proposals, d.end()
 }
 
-// decodeCommands returns the commands of an entry of a term, in order. They point into b. In the place
-// of a proposal for another term is a command that does nothing.
+// decodeCommands is decodeEntry for the state machine, which asks for less and more often: it returns the commands of an
+// entry of a term, in order, without who asked. They point into b. In the place of a proposal for another term is a
+// command that does nothing.
 func decodeCommands(b []byte, term uint64) ([]mvcc.Command, error) {
 	d := decoder{b: b}
-	if v := d.byte(); v != entryVersion {
-		return nil, fmt.Errorf("%w: entry of version %d, want %d", ErrFormat, v, entryVersion)
+	n, err := d.entry()
+	if err != nil {
+		return nil, err
 	}
-	commands := make([]mvcc.Command, d.count())
-	room := newRoom(len(commands))
+	commands := make([]mvcc.Command, n)
+	allotted := newAllotment(len(commands))
 	for i := range commands {
-		p := decoder{b: d.bytes(), room: room}
+		p := decoder{b: d.bytes(), allotment: allotted}
 		if commands[i] = p.commandIn(term); p.end() != nil {
 			return nil, fmt.Errorf("proposal %d of an entry: %w", i, ErrFormat)
 		}

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// expiry says to many calls that their time is up. A timer for each would cost more than what it guards: a proposal is answered
-// within milliseconds. So calls that begin within the same twentieth of the timeout share one, and have up to so much more.
+// expiry tells calls that their time is up. A timer for each would cost more than it is worth, since a proposal is
+// answered within milliseconds. So calls that begin within the same twentieth of the timeout share one, and may take
+// that much longer.
 type expiry struct {
 	timeout time.Duration
 	newest  atomic.Pointer[expiryTimer]

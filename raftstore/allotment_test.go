@@ -9,10 +9,10 @@ import (
 	"kontiki/mvcc"
 )
 
-// TestCommandsOfAnEntry: what is applied is what the log shows (decodeEntry), however many proposals share a room.
+// TestCommandsOfAnEntry: what is applied is what the log shows (decodeEntry), however many proposals share an allotment.
 func TestCommandsOfAnEntry(t *testing.T) {
 	var data [][]byte
-	for i := range 2*maxRoom + 10 {
+	for i := range 2*maxAllotted + 10 {
 		key := []byte(fmt.Sprint("k", i))
 		c := mvcc.Command{Txn: &mvcc.TxnRequest{
 			Compare: []mvcc.Compare{{Key: key, Number: int64(i)}},

@@ -2,9 +2,9 @@ package raftstore
 
 import "kontiki/mvcc"
 
-// room is where the requests of one entry are decoded to. Nearly all proposals are transactions of one operation, so many
+// allotment is where the requests of one entry are decoded to. Nearly all proposals are transactions of one operation, so many
 // share one piece of memory, in place of several for each: less to allocate and to collect, on every member.
-type room struct {
+type allotment struct {
 	txns     []mvcc.TxnRequest
 	compares []mvcc.Compare
 	ops      []mvcc.Op
@@ -13,11 +13,11 @@ type room struct {
 	each     int // how many a piece has room for
 }
 
-// maxRoom bounds how much is allocated before it is known to be needed.
-const maxRoom = 256
+// maxAllotted bounds how much is allocated before it is known to be needed.
+const maxAllotted = 256
 
-// newRoom makes room for an entry of so many proposals.
-func newRoom(proposals int) *room { return &room{each: min(proposals, maxRoom)} }
+// newAllotment makes room for an entry of so many proposals.
+func newAllotment(proposals int) *allotment { return &allotment{each: min(proposals, maxAllotted)} }
 
 // one returns room for one element of a piece, and makes a new piece when it is used up.
 func one[T any](piece *[]T, each int) []T {
@@ -30,37 +30,37 @@ func one[T any](piece *[]T, each int) []T {
 }
 
 func (d *decoder) newTxn() *mvcc.TxnRequest {
-	if d.room == nil {
+	if d.allotment == nil {
 		return &mvcc.TxnRequest{}
 	}
-	return &one(&d.room.txns, d.room.each)[0]
+	return &one(&d.allotment.txns, d.allotment.each)[0]
 }
 
 func (d *decoder) newPut() *mvcc.PutRequest {
-	if d.room == nil {
+	if d.allotment == nil {
 		return &mvcc.PutRequest{}
 	}
-	return &one(&d.room.puts, d.room.each)[0]
+	return &one(&d.allotment.puts, d.allotment.each)[0]
 }
 
 func (d *decoder) newRange() *mvcc.RangeRequest {
-	if d.room == nil {
+	if d.allotment == nil {
 		return &mvcc.RangeRequest{}
 	}
-	return &one(&d.room.ranges, d.room.each)[0]
+	return &one(&d.allotment.ranges, d.allotment.each)[0]
 }
 
 func (d *decoder) newCompares(n int) []mvcc.Compare {
-	if d.room == nil || n != 1 {
+	if d.allotment == nil || n != 1 {
 		return make([]mvcc.Compare, n)
 	}
-	return one(&d.room.compares, d.room.each)
+	return one(&d.allotment.compares, d.allotment.each)
 }
 
 // newOps returns an empty list with room for n operations.
 func (d *decoder) newOps(n int) []mvcc.Op {
-	if d.room == nil || n != 1 {
+	if d.allotment == nil || n != 1 {
 		return make([]mvcc.Op, 0, n)
 	}
-	return one(&d.room.ops, d.room.each)[:0]
+	return one(&d.allotment.ops, d.allotment.each)[:0]
 }
