@@ -80,6 +80,9 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	if err := s.bootstrapDangling(ctx); err != nil {
 		return err
 	}
+	if err := s.bootstrapTrust(ctx); err != nil {
+		return err
+	}
 	return s.bootstrapKubernetesService(ctx)
 }
 

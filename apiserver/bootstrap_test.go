@@ -26,8 +26,9 @@ func TestBootstrapObjects(t *testing.T) {
 	dir := t.TempDir()
 	keys, err := pki.Open(dir+"/pki", pki.Options{NodeName: "n"})
 	require.NoError(t, err)
+	trusted := ""
 	for _, address := range []string{"10.1.2.3", "10.1.2.4"} {
-		config, stop := serve(t, dir, keys, apiserver.Config{AdvertiseAddress: netip.MustParseAddr(address)})
+		config, stop := serve(t, dir, keys, apiserver.Config{AdvertiseAddress: netip.MustParseAddr(address), ClientCA: []byte("CA " + address + "\n")})
 		client := kubernetes.NewForConfigOrDie(config)
 		for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 			_, err := client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
@@ -44,6 +45,10 @@ func TestBootstrapObjects(t *testing.T) {
 		slice, err := client.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, []string{address}, slice.Endpoints[0].Addresses)
+		trust, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+		require.NoError(t, err)
+		trusted += "CA " + address + "\n"
+		require.Equal(t, trusted, trust.Data["client-ca-file"], "what an older certificate authority has signed stays good")
 		stop()
 	}
 }

@@ -34,6 +34,8 @@ type Config struct {
 	// TLS has the server certificate and, in ClientCAs, who signs the client certificates. New sets
 	// ClientAuth to VerifyClientCertIfGiven and offers HTTP/2.
 	TLS *tls.Config
+	// ClientCA is the PEM of TLS.ClientCAs, for servers that extend this one (clientca.go). Empty publishes none.
+	ClientCA []byte
 	// NodeTLS has the client certificate that node agents know this server by.
 	NodeTLS *tls.Config
 	// DisabledAdmission are names of admission plugins that do not run; see admission.Builtin.

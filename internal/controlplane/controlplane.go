@@ -133,6 +133,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		KV:                c.kv,
 		Table:             table,
 		TLS:               c.config.PKI.APIServing(),
+		ClientCA:          c.config.PKI.CA(),
 		NodeTLS:           c.config.PKI.AgentClient(),
 		DisabledAdmission: c.config.DisabledAdmission,
 		TokenKeys:         []crypto.Signer{c.config.PKI.ServiceAccountKey()},
