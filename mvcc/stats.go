@@ -17,7 +17,7 @@ type Stats struct {
 	PendingBytes int    `json:"pendingBytes"` // part of TailBytes that is not in the file yet
 	FileBytes    int64  `json:"fileBytes"`    // size of the file
 	InUseBytes   int64  `json:"inUseBytes"`   // without its free pages
-	FreePages    int    `json:"freePages"`    // pages of the file that hold nothing: for new data, or to be given back by Defragment
+	FreePages    int    `json:"freePages"`    // pages of the file for new data, or for Defragment to give back
 }
 
 // Stats returns current figures.

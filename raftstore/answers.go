@@ -24,7 +24,9 @@ func (w written) hold(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesRe
 }
 
 // AppendEntries implements raft.Transport.
-func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t transport) AppendEntries(
+	id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
 	err := t.NetworkTransport.AppendEntries(id, target, req, resp)
 	if err == nil {
 		t.written.hold(req, resp, nil)

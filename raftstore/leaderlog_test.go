@@ -14,8 +14,8 @@ import (
 	"kontiki/mvcc"
 )
 
-// disks are Config.OnDisk for members, by name: each can be held, or refuse one write. (Raft panics when it cannot write its term, so
-// not more than the one that is meant.)
+// disks are Config.OnDisk for members, by name: each can be held, or refuse one write. (Raft panics when it cannot write
+// its term, so not more than the one that is meant.)
 type disks map[string]*testDisk
 
 type testDisk struct {

@@ -79,7 +79,9 @@ func (r *logReader) read(ctx context.Context, from uint64, f func(LogEntry) erro
 }
 
 func (r *logReader) describe(l *raft.Log) (LogEntry, error) {
-	entry := LogEntry{Index: l.Index, Term: l.Term, AppendedAt: l.AppendedAt, Bytes: len(l.Data), Committed: l.Index <= r.committed()}
+	entry := LogEntry{
+		Index: l.Index, Term: l.Term, AppendedAt: l.AppendedAt, Bytes: len(l.Data), Committed: l.Index <= r.committed(),
+	}
 	switch l.Type {
 	case raft.LogNoop:
 		entry.Kind = "noop"
@@ -88,7 +90,8 @@ func (r *logReader) describe(l *raft.Log) (LogEntry, error) {
 	case raft.LogConfiguration:
 		entry.Kind = "configuration"
 		for _, s := range raft.DecodeConfiguration(l.Data).Servers {
-			entry.Members = append(entry.Members, MemberInfo{ID: string(s.ID), Address: string(s.Address), Learner: s.Suffrage != raft.Voter})
+			member := MemberInfo{ID: string(s.ID), Address: string(s.Address), Learner: s.Suffrage != raft.Voter}
+			entry.Members = append(entry.Members, member)
 		}
 	default:
 		entry.Kind = "command"

@@ -37,12 +37,13 @@ var _ raft.WithPreVote = transport{}
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 func newTransport(m *mux, c Config, w written) transport {
-	return transport{written: w, sending: &sending{meter: newSnapshotMeter()}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  &raftStream{mux: m, closed: make(chan struct{})},
 		MaxPool: transportPool,
 		Timeout: transportTimeout,
 		Logger:  raftLogger(c.Log),
-	})}
+	})
+	return transport{NetworkTransport: network, sending: &sending{meter: newSnapshotMeter()}, written: w}
 }
 
 // raftStream is raft's share of a mux.

@@ -44,7 +44,10 @@ var _ raft.WithPreVote = (*electorate)(nil)
 // newElectorate has the guard of the log (package rejoin) see messages first.
 func newElectorate(t transport, id raft.ServerID, guard *rejoin.Guard) *electorate {
 	ctx, stop := context.WithCancel(context.Background())
-	e := &electorate{transport: t, id: id, log: &slowLog{Guard: guard}, in: make(chan raft.RPC), out: make(chan raft.RPC), stop: stop}
+	e := &electorate{
+		transport: t, id: id, log: &slowLog{Guard: guard},
+		in: make(chan raft.RPC), out: make(chan raft.RPC), stop: stop,
+	}
 	t.NetworkTransport.SetHeartbeatHandler(func(rpc raft.RPC) { e.heartbeat(ctx, rpc) }) // not raft's own
 	go guard.Run(ctx, t.Consumer(), e.in)
 	go e.pass(ctx)

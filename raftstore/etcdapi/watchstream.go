@@ -107,17 +107,19 @@ func (ws *watchStream) create(ctx context.Context, r *pb.WatchCreateRequest) {
 	}
 	// A watch without a start sees all that comes after the revision in the answer.
 	now := ws.member.LocalRevision()
-	if reason := refuseWatch(r); reason != "" {
-		ws.send(&pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reason})
-		return
+	answer := &pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true}
+	reason := refuseWatch(r)
+	if reason == "" {
+		if w := ws.add(ctx, r); w != nil {
+			answer.WatchId = w.id
+			ws.send(answer)
+			w.start(now)
+			return
+		}
+		reason = reasonDuplicateWatch
 	}
-	w := ws.add(ctx, r)
-	if w == nil {
-		ws.send(&pb.WatchResponse{Header: ws.header.at(now), WatchId: noWatch, Created: true, Canceled: true, CancelReason: reasonDuplicateWatch})
-		return
-	}
-	ws.send(&pb.WatchResponse{Header: ws.header.at(now), WatchId: w.id, Created: true})
-	w.start(now)
+	answer.Canceled, answer.CancelReason = true, reason
+	ws.send(answer)
 }
 
 // refuseWatch says why a watch cannot be; empty if it can.

@@ -32,7 +32,7 @@ func (g *Guard) StoreLogs(entries []*raft.Log) error {
 			return nil
 		}
 		if !said {
-			g.log.Error("the disk refuses entries after a conflict was truncated: this member stands still until it takes them", "err", err)
+			g.log.Error("the disk refuses entries after a truncation: this member stands still until it takes them", "err", err)
 			said = true
 		}
 		g.pause()

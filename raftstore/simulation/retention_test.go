@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// In one of three seeds the members compact by age (raftstore/retention.go), and nobody by hand. What a member's history has lost must
-// have been the newest for long enough, whatever its clock shows; and after all faults compaction goes on (KV-18).
+// In one of three seeds the members compact by age (raftstore/retention.go), and nobody by hand. What a member's history
+// has lost must have been the newest for long enough, whatever its clock shows; and after all faults compaction goes on
+// (KV-18).
 
 // keptHistory is how long history is kept in such seeds.
 const keptHistory = 10 * time.Second
