@@ -9,7 +9,7 @@ import (
 	"kontiki/internal/bench/load"
 )
 
-// The watch load: Watchers of one key, and putsPerSecond puts to it, at a pace that slow answers do not
+// The watch load: 100 watchers of one key, and 200 puts a second to it, at a pace that slow answers do not
 // change. A value begins with the moment before its put.
 const (
 	Watchers      = 100
@@ -27,7 +27,7 @@ func FanOut(ctx context.Context, f Fronts, each time.Duration) (load.Measured, e
 		began         = time.Now()
 		ready, ending sync.WaitGroup
 		took          [Watchers][]time.Duration
-		enough        = make(chan int, Watchers) // Watchers that have seen all
+		enough        = make(chan int, Watchers) // watchers that have seen all
 	)
 	total := int(each.Seconds() * putsPerSecond)
 	ready.Add(Watchers)
@@ -86,7 +86,7 @@ func paced(ctx context.Context, total int, op func() error) error {
 	return nil
 }
 
-// receive waits for all Watchers.
+// receive waits for all watchers.
 func receive(ctx context.Context, enough <-chan int) error {
 	ctx, cancel := context.WithTimeout(ctx, straggling)
 	defer cancel()

@@ -55,7 +55,7 @@ func (f Fronts) Of(client int) Front { return f[client%len(f)] }
 // newOp makes the calls of a load; run is different for each.
 type newOp func(f Fronts, run string, clients int) load.Op
 
-// Workloads in the order in which they run.
+// workloads are the loads, in the order in which they run.
 var workloads = []struct {
 	name string
 	new  newOp
