@@ -8,24 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
 // apply merges an applied configuration into live, an empty object if there is none yet, and
 // returns the result, with conflicts as a 409 that names every field and its owner.
 func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Object) (runtime.Object, error) {
-	applied := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := yaml.Unmarshal(p.body, &applied.Object); err != nil {
-		return nil, badRequest("error decoding patch: %v", err)
-	}
-	if err := t.checkApplied(applied); err != nil {
+	applied, err := t.decodeApplied(ctx, p, t.resource.GroupVersionKind())
+	if err != nil {
 		return nil, err
-	}
-	if err := yaml.UnmarshalStrict(p.body, &map[string]any{}); err != nil && p.options.validation != metav1.FieldValidationIgnore {
-		if p.options.validation == metav1.FieldValidationStrict {
-			return nil, badRequest("error strict decoding YAML: %v", err)
-		}
-		warnFaults(ctx, []error{err})
 	}
 	manager, err := s.ownership.manager(t.resource, t.subName())
 	if err != nil {
@@ -40,12 +32,29 @@ func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Obj
 	return next, nil
 }
 
+// decodeApplied reads an applied configuration of a kind.
+func (t *target) decodeApplied(ctx context.Context, p patch, want schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	applied := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal(p.body, &applied.Object); err != nil {
+		return nil, badRequest("error decoding patch: %v", err)
+	}
+	if err := t.checkApplied(applied, want); err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalStrict(p.body, &map[string]any{}); err != nil && p.options.validation != metav1.FieldValidationIgnore {
+		if p.options.validation == metav1.FieldValidationStrict {
+			return nil, badRequest("error strict decoding YAML: %v", err)
+		}
+		warnFaults(ctx, []error{err})
+	}
+	return applied, nil
+}
+
 // checkApplied refuses a configuration for something else than the target.
-func (t *target) checkApplied(applied *unstructured.Unstructured) error {
+func (t *target) checkApplied(applied *unstructured.Unstructured, want schema.GroupVersionKind) error {
 	if applied.Object == nil {
 		return badRequest("the applied configuration is not an object")
 	}
-	want := t.resource.GroupVersionKind()
 	if found := applied.GroupVersionKind(); found != want {
 		return badRequest("the applied configuration is a %s in version %q, not a %s in version %q",
 			found.Kind, found.GroupVersion(), want.Kind, want.GroupVersion())

@@ -16,7 +16,7 @@
 //	admit.go          should it be so: apiserver/admission
 //	write.go          what creating and updating have in common: metadata, strategy (validate.go: validation)
 //	deletion.go       the steps of a deletion: grace, finalizers, the end
-//	fieldmanager.go   who owns which field
+//	fieldmanager.go   who owns which field; viewowners.go: and which field of a scale
 //	negotiate.go decode.go encode.go    media types in and out; protobuf.go cbor.go watchsocket.go
 //	errors.go         the only place where an error becomes a Status
 //

@@ -13,8 +13,6 @@ import (
 )
 
 // serveProjection serves a subresource that shows a part of its parent as another kind: scale.
-//
-// Not yet: server-side apply on it.
 func (s *Server) serveProjection(w http.ResponseWriter, r *http.Request, t *target) error {
 	f, err := negotiate(r, "", true)
 	if err != nil {
@@ -46,54 +44,86 @@ func (t *target) writeView(w http.ResponseWriter, r *http.Request, f form, paren
 	return writeObject(w, r, f, http.StatusOK, withKind(view, t.sub.Kind))
 }
 
+// A viewEdit makes of a view of the live parent the one that a request wants, with who owns what in it. It may change its
+// argument, and is called again when the parent has changed meanwhile.
+type viewEdit func(ctx context.Context, view runtime.Object) (runtime.Object, error)
+
 // projectedChange turns a PUT or PATCH of the view into a change of the parent.
 func (s *Server) projectedChange(r *http.Request, t *target) (change, error) {
 	var c change
-	var edit func(ctx context.Context, parent runtime.Object) (view runtime.Object, err error)
+	var edit viewEdit
+	var err error
 	if t.verb == "patch" {
-		p, err := s.readPatch(r, t)
-		if err != nil {
+		var p patch
+		if p, err = s.readPatch(r, t); err != nil {
 			return c, err
 		}
-		if p.kind == types.ApplyYAMLPatchType {
-			return c, errUnsupportedMediaType(patchTypes[:3])
-		}
-		c.options = p.options
-		edit = func(ctx context.Context, parent runtime.Object) (runtime.Object, error) {
-			view, err := t.sub.Project.Get(parent)
-			if err != nil {
-				return nil, err
-			}
-			return s.patched(ctx, t.sub.Kind, t.sub.New, p, view)
-		}
+		c.options, edit = p.options, s.patchView(t, p)
 	} else {
-		var err error
 		if c.options, err = updateOptions(r); err != nil {
 			return c, err
 		}
-		view, err := s.decodeBody(r, t, t.sub.Kind, t.sub.New, c.options.validation)
+		body, err := s.decodeBody(r, t, t.sub.Kind, t.sub.New, c.options.validation)
 		if err != nil {
 			return c, err
 		}
-		c.uid = string(accessor(view).GetUID())
-		edit = func(context.Context, runtime.Object) (runtime.Object, error) { return view, nil }
+		c.uid = string(accessor(body).GetUID())
+		manager := c.options.manager
+		edit = func(_ context.Context, view runtime.Object) (runtime.Object, error) {
+			return s.trackView(t, view, body.DeepCopyObject(), manager)
+		}
 	}
 	c.next = func(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-		view, err := edit(ctx, live)
+		return t.throughView(ctx, live, edit)
+	}
+	return c, nil
+}
+
+// patchView is the edit of a patch.
+func (s *Server) patchView(t *target, p patch) viewEdit {
+	if p.kind == types.ApplyYAMLPatchType {
+		return func(ctx context.Context, view runtime.Object) (runtime.Object, error) {
+			return s.applyView(ctx, t, p, view)
+		}
+	}
+	return func(ctx context.Context, view runtime.Object) (runtime.Object, error) {
+		next, err := s.patched(ctx, t.sub.Kind, t.sub.New, p, view.DeepCopyObject())
 		if err != nil {
 			return nil, err
 		}
-		if err := t.checkName(accessor(view)); err != nil {
-			return nil, err
-		}
-		next := live.DeepCopyObject()
-		if err := t.sub.Project.Set(next, view); err != nil {
-			return nil, err
-		}
-		accessor(next).SetResourceVersion(accessor(view).GetResourceVersion())
-		return s.track(t, live, next, c.options.manager)
+		return s.trackView(t, view, next, p.options.manager)
 	}
-	return c, nil
+}
+
+// throughView changes the parent by an edit of its view. The owners of what the view shows move with it.
+func (t *target) throughView(ctx context.Context, live runtime.Object, edit viewEdit) (runtime.Object, error) {
+	before, err := t.sub.Project.Get(live)
+	if err != nil {
+		return nil, err
+	}
+	owners := t.viewOwners(live)
+	entries, err := owners.ToSubresource()
+	if err != nil {
+		return nil, err
+	}
+	accessor(before).SetManagedFields(entries)
+	view, err := edit(ctx, withKind(before, t.sub.Kind))
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkName(accessor(view)); err != nil {
+		return nil, err
+	}
+	next := live.DeepCopyObject()
+	if err := t.sub.Project.Set(next, view); err != nil {
+		return nil, err
+	}
+	if entries, err = owners.ToParent(accessor(view).GetManagedFields()); err != nil {
+		return nil, err
+	}
+	accessor(next).SetResourceVersion(accessor(view).GetResourceVersion())
+	accessor(next).SetManagedFields(entries)
+	return next, nil
 }
 
 // serveCommand serves a subresource whose POST tells the parent to do something: binding, eviction.

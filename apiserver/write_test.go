@@ -234,7 +234,7 @@ func TestScale(t *testing.T) {
 	replicas, _, _ := unstructured.NestedInt64(scaled.Object, "spec", "replicas")
 	require.EqualValues(t, 3, replicas)
 	require.EqualValues(t, 2, scaled.GetGeneration())
-	require.Equal(t, "scale", scaled.GetManagedFields()[len(scaled.GetManagedFields())-1].Subresource)
+	require.Equal(t, []string{"kontiki Update scale apps/v1"}, ownersOfReplicas(scaled))
 
 	stale := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d","resourceVersion":"` + view.GetResourceVersion() + `"},"spec":{"replicas":9}}`
 	c.put(path, stale).fails(409, metav1.StatusReasonConflict, "the object has been modified")

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -60,6 +61,13 @@ func newSchemas(table *registry.Table, d dialect) *schemas {
 	return s
 }
 
+// Models returns the definition of an object's type and of all that it refers to, as a field manager wants them.
+func Models(table *registry.Table, obj runtime.Object) map[string]*spec.Schema {
+	s := newSchemas(table, v3)
+	s.refer(reflect.TypeOf(obj).Elem())
+	return s.pointers()
+}
+
 // documentV3 describes one group version.
 func documentV3(table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
 	s := newSchemas(table, v3)
@@ -76,16 +84,21 @@ func documentV3(table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
 			paths[e.path] = pathV3(s, e)
 		}
 	}
-	definitions := map[string]*spec.Schema{}
-	for name, def := range s.byName {
-		definitions[name] = &def
-	}
 	return &spec3.OpenAPI{
 		Version:    "3.0.0",
 		Info:       info(),
 		Paths:      &spec3.Paths{Paths: paths},
-		Components: &spec3.Components{Schemas: definitions},
+		Components: &spec3.Components{Schemas: s.pointers()},
 	}
+}
+
+// pointers are the definitions, as OpenAPI v3 and field managers want them.
+func (s *schemas) pointers() map[string]*spec.Schema {
+	out := map[string]*spec.Schema{}
+	for name, def := range s.byName {
+		out[name] = &def
+	}
+	return out
 }
 
 func info() *spec.Info {

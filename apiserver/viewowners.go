@@ -1,0 +1,104 @@
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kontiki/apiserver/openapi"
+	"kontiki/apiserver/registry"
+)
+
+// Who owns the fields of a view (registry.Projection): a scale's spec.replicas is its parent's, and whoever owns it there
+// owns it here. So a view gets the owners of its parent, in its own words, before it is changed, and what has become of
+// them goes back to the parent after.
+
+// viewOwners translates between the owners of the target's view and those of live, its parent.
+func (t *target) viewOwners(live runtime.Object) *managedfields.ScaleHandler {
+	gv := t.resource.GroupVersion()
+	return managedfields.NewScaleHandler(accessor(live).GetManagedFields(), gv, managedfields.ResourcePathMappings{
+		gv.String(): fieldpath.MakePathOrDie("spec", "replicas"),
+	})
+}
+
+// viewManager returns the field manager of a subresource that is a view, whatever its parent.
+func (o *ownership) viewManager(sub *registry.Subresource) (*managedfields.FieldManager, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := managerKey{subresource: sub.Name}
+	if m := o.managers[key]; m != nil {
+		return m, nil
+	}
+	// client-go's schema has no views, which nobody but the server merges.
+	types, err := managedfields.NewTypeConverter(openapi.Models(o.table, sub.New()), false)
+	if err != nil {
+		return nil, err
+	}
+	m, err := managedfields.NewDefaultFieldManager(types, viewVersion{sub}, noDefaults{}, o.table.Scheme(), sub.Kind,
+		sub.Kind.GroupVersion(), sub.Name, nil)
+	if err != nil {
+		return nil, err
+	}
+	o.managers[key] = m
+	return m, nil
+}
+
+// trackView notes in next's managedFields what the manager changes from view to next.
+func (s *Server) trackView(t *target, view, next runtime.Object, manager string) (runtime.Object, error) {
+	m, err := s.ownership.viewManager(t.sub)
+	if err != nil {
+		return nil, err
+	}
+	return m.UpdateNoErrors(view, withKind(next, t.sub.Kind), manager), nil
+}
+
+// applyView merges an applied configuration into a view.
+func (s *Server) applyView(ctx context.Context, t *target, p patch, view runtime.Object) (runtime.Object, error) {
+	applied, err := t.decodeApplied(ctx, p, t.sub.Kind)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.ownership.viewManager(t.sub)
+	if err != nil {
+		return nil, err
+	}
+	next, err := m.Apply(view, applied, p.options.manager, p.options.force)
+	if err != nil {
+		return nil, applyError(err)
+	}
+	return next, nil
+}
+
+// viewVersion is the one version of a view, for its field manager.
+type viewVersion struct{ sub *registry.Subresource }
+
+// ConvertToVersion implements runtime.ObjectConvertor: to a view's Go type, which field managers leave.
+func (v viewVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	if wanted, ok := to.(schema.GroupVersion); !ok || wanted != v.sub.Kind.GroupVersion() {
+		return nil, runtime.NewNotRegisteredErrForKind("the view "+v.sub.Name, v.sub.Kind) // the entry is dropped
+	}
+	fields, ok := in.(*unstructured.Unstructured)
+	if !ok {
+		return in, nil
+	}
+	out := v.sub.New()
+	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(fields.Object, out)
+}
+
+// Convert implements runtime.ObjectConvertor; field managers do not use it.
+func (v viewVersion) Convert(in, out, hint any) error { return versions{}.Convert(in, out, hint) }
+
+// ConvertFieldLabel implements runtime.ObjectConvertor; field managers do not use it.
+func (v viewVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+// noDefaults: a view has none.
+type noDefaults struct{}
+
+// Default implements runtime.ObjectDefaulter.
+func (noDefaults) Default(runtime.Object) {}
