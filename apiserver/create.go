@@ -87,9 +87,19 @@ func (s *Server) create(ctx context.Context, t *target, obj runtime.Object, opti
 	}
 	created, err := t.store.Create(ctx, obj, storage.CreateOptions{DryRun: options.dryRun})
 	if errors.Is(err, storage.ErrExists) {
-		return nil, apierrors.NewAlreadyExists(t.groupResource(), accessor(obj).GetName())
+		return nil, s.alreadyExists(ctx, t, accessor(obj))
 	}
 	return created, t.storeError(err, accessor(obj).GetName())
+}
+
+// alreadyExists tells a client that has only to wait from one that has to choose another name.
+func (s *Server) alreadyExists(ctx context.Context, t *target, m metav1.Object) error {
+	refused := apierrors.NewAlreadyExists(t.groupResource(), m.GetName())
+	found, err := s.find(ctx, t.resource.GroupVersionResource, m.GetNamespace(), m.GetName())
+	if err == nil && accessor(found).GetDeletionTimestamp() != nil {
+		refused.ErrStatus.Message = "object is being deleted: " + refused.ErrStatus.Message
+	}
+	return refused
 }
 
 // setDefaults fills in what a user left out.

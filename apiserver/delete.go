@@ -98,8 +98,28 @@ func (s *Server) decodeDeleteOptions(r *http.Request, body []byte, into *metav1.
 	return nil
 }
 
-// delete takes one step of a deletion, perhaps the last.
+// delete takes one step of a deletion, perhaps the last. What has a grace period is marked before it goes, even if the
+// period is zero, so that watchers see when its deletion began (as in Kubernetes).
 func (s *Server) delete(ctx context.Context, t *target, options *metav1.DeleteOptions) (storage.Result, error) {
+	result, err := s.deleteStep(ctx, t, options)
+	if err != nil || result.Deleted || len(options.DryRun) > 0 || !t.over(result.Object.Object()) {
+		return result, err
+	}
+	uid := accessor(result.Object.Object()).GetUID()
+	last, err := s.deleteStep(ctx, t, &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) {
+		return result, nil // somebody else was as fast
+	}
+	return last, err
+}
+
+// over says whether obj is marked as being deleted and nothing holds it any more.
+func (t *target) over(obj runtime.Object) bool {
+	m := accessor(obj)
+	return t.resource.Strategy.GracePeriod != nil && m.GetDeletionTimestamp() != nil && graceLeft(m) == 0 && len(m.GetFinalizers()) == 0
+}
+
+func (s *Server) deleteStep(ctx context.Context, t *target, options *metav1.DeleteOptions) (storage.Result, error) {
 	update := storage.UpdateOptions{DryRun: len(options.DryRun) > 0}
 	if p := options.Preconditions; p != nil {
 		if p.UID != nil {

@@ -127,6 +127,26 @@ func TestGrace(t *testing.T) {
 	require.NotNil(t, c.get(pods+"/e").object().GetDeletionTimestamp())
 }
 
+// A pod that has no grace is marked before it goes, so that watchers see the deletion begin.
+func TestDeleteWithoutGrace(t *testing.T) {
+	_, c := start(t)
+	made := c.post(pods, pod("p", "")).ok()
+	events := c.watch(pods + "?watch=true&resourceVersion=" + made.resourceVersion())
+	gone := c.delete(pods+"/p", options(`"gracePeriodSeconds":0`)).ok().object()
+	require.NotNil(t, gone.GetDeletionTimestamp())
+	require.EqualValues(t, 2, gone.GetGeneration())
+	require.Equal(t, []string{"MODIFIED:p", "DELETED:p"}, c.take(events, 2))
+}
+
+// TestTakenByTheDying: a name is free again when its object is gone, and the refusal says so.
+func TestTakenByTheDying(t *testing.T) {
+	_, c := start(t)
+	c.post(maps, configMap("c", `"finalizers":["example.com/f"]`)).ok()
+	c.post(maps, configMap("c", "")).fails(409, metav1.StatusReasonAlreadyExists, `configmaps "c" already exists`)
+	c.delete(maps+"/c", "").ok()
+	c.post(maps, configMap("c", "")).fails(409, metav1.StatusReasonAlreadyExists, `object is being deleted: configmaps "c" already exists`)
+}
+
 func TestDeleteCollection(t *testing.T) {
 	_, c := start(t)
 	for i := range 5 {

@@ -13,7 +13,7 @@ import (
 func (t *target) stepDeletion(obj runtime.Object, options *metav1.DeleteOptions, now time.Time) (done bool) {
 	m := accessor(obj)
 	strategy := &t.resource.Strategy
-	begun := m.GetDeletionTimestamp() != nil
+	begun, before := m.GetDeletionTimestamp() != nil, graceLeft(m)
 	if begun && !t.shorten(obj, options, now) {
 		return false // it is being deleted already, and no faster than before
 	}
@@ -23,11 +23,17 @@ func (t *target) stepDeletion(obj runtime.Object, options *metav1.DeleteOptions,
 		grace = strategy.GracePeriod(obj, askedGrace(options))
 	}
 	kept := strategy.KeepOnDelete != nil && strategy.KeepOnDelete(obj)
+	if strategy.GracePeriod != nil && !(begun && before == 0) {
+		kept = true // it is marked first
+	}
 	if grace == 0 && len(m.GetFinalizers()) == 0 && !kept {
 		return true
 	}
 	if !begun {
 		markDeleting(m, grace, now)
+		if strategy.KeepOnDelete != nil {
+			m.SetDeletionGracePeriodSeconds(nil) // nothing waits for an end of it
+		}
 		if strategy.PrepareForDelete != nil {
 			strategy.PrepareForDelete(obj)
 		}

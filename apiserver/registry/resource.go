@@ -172,6 +172,7 @@ type Subresource struct {
 type Projection struct {
 	Get func(parent runtime.Object) (runtime.Object, error)
 	Set func(parent, view runtime.Object) error
+	Row *Resource // the columns of the view; nothing else of it is used
 }
 
 // GroupVersionKind of the row's objects.

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,8 +29,20 @@ func scale(view func(runtime.Object) scaled) Subresource {
 		Project: &Projection{
 			Get: func(parent runtime.Object) (runtime.Object, error) { return view(parent).get() },
 			Set: func(parent, body runtime.Object) error { return view(parent).set(body.(*autoscalingv1.Scale)) },
+			Row: scaleRow(),
 		},
 	}
+}
+
+func scaleRow() *Resource {
+	r := &Resource{Columns: columns([]string{"Name", "Desired:integer", "Available:integer", "Age"})}
+	r.Columns[0].Format = "" // Kubernetes forgets it
+	r.Columns[1].Description = autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"]
+	r.Columns[2].Description = autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"]
+	r.Row = cells(func(s *autoscalingv1.Scale, now time.Time) []any {
+		return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), age(&s.ObjectMeta, now)}
+	})
+	return r
 }
 
 func (s scaled) get() (*autoscalingv1.Scale, error) {

@@ -18,6 +18,10 @@ var variables = []struct {
 	{regexp.MustCompile(`10\.96\.\d+\.\d+`), "<ip>"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "<server>"},
 	{regexp.MustCompile(`current: \d+`), "current: <rv>"},
+	{regexp.MustCompile(`in record \(\d+\)`), "in record (<rv>)"},
+	{regexp.MustCompile(`in object meta: \d+$`), "in object meta: <rv>"},
+	{regexp.MustCompile(`(:|Duplicate value: )3[012]\d\d\d\b`), "$1<node port>"},
+	{regexp.MustCompile(`^\d{1,2}s$`), "<age>"}, // of a row
 	{regexp.MustCompile(`0x[0-9a-f]{6,}`), "<pointer>"},
 	{regexp.MustCompile(`Bad_[a-z0-9]{5}`), "Bad_<random>"}, // a generateName of the corpus
 	// What a refused patch had made of the object: each of its fields is compared where the object is answered.

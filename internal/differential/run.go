@@ -36,11 +36,11 @@ func Run(ctx context.Context, upstream, kontiki Server, scenarios []Scenario) ([
 }
 
 // sameObjects puts scenarios of one name together: they are about one object in several versions, and would
-// meet each other's if they ran at once.
+// meet each other's if they ran at once. So would limit ranges and the pods that they change.
 func sameObjects(scenarios []Scenario) [][]Scenario {
 	var out [][]Scenario
 	for _, s := range scenarios {
-		i := slices.IndexFunc(out, func(others []Scenario) bool { return others[0].Name == s.Name })
+		i := slices.IndexFunc(out, func(others []Scenario) bool { return meets(others[0].Name) == meets(s.Name) })
 		if i < 0 {
 			out = append(out, []Scenario{s})
 			continue
@@ -48,6 +48,13 @@ func sameObjects(scenarios []Scenario) [][]Scenario {
 		out[i] = append(out[i], s)
 	}
 	return out
+}
+
+func meets(name string) string {
+	if name == "limitranges" {
+		return "pods"
+	}
+	return name
 }
 
 func runScenario(ctx context.Context, upstream, kontiki Server, scenario Scenario) ([]Difference, error) {
