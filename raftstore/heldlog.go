@@ -10,7 +10,7 @@ import (
 // A member that was sent a snapshot needs the entries behind it next. Meanwhile the leader takes newer snapshots, and
 // would cut its log behind those: the member would need another one, and so on for as long as clients write faster than
 // snapshots travel (RF-09). So compaction leaves the log behind a snapshot that is being sent, as in etcd, unless the
-// log has grown to heldLogs times Config.LogBytes: the disk comes first.
+// log has grown to heldLogs times Config.LogBytes, or the size of the store if that is more: the disk comes first.
 
 const (
 	// heldAfter is how long after a snapshot was opened, or sent, the log behind it stays.
@@ -45,7 +45,7 @@ func (s *sending) oldest() (index uint64) {
 
 // keepLogFrom is the first entry that compaction has to leave; 0 if it may go by itself.
 func (m *Member) keepLogFrom() uint64 {
-	if m.log.logBytes() > heldLogs*m.cfg.LogBytes {
+	if m.log.logBytes() > heldLogs*max(m.cfg.LogBytes, m.storeBytes()) {
 		return 0
 	}
 	return m.transport.sending.oldest()
