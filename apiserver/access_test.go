@@ -43,7 +43,9 @@ func TestUnknownUser(t *testing.T) {
 	c := personOf(t, cluster, "jane", "dev")
 	c.get(maps).fails(403, metav1.StatusReasonForbidden, `configmaps is forbidden: User "jane" cannot list resource "configmaps" in API group "" in the namespace "default"`)
 	c.get("/api/v1/nodes/n").fails(403, metav1.StatusReasonForbidden, `nodes "n" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope`)
-	c.patch(deployments+"/d/scale", mergePatch, "{}").fails(403, metav1.StatusReasonForbidden, `cannot patch resource "deployments/scale" in API group "apps"`)
+	c.patch(deployments+"/d/scale", mergePatch, "{}").fails(403, metav1.StatusReasonForbidden,
+		`deployments.apps "d" is forbidden: User "jane" cannot patch resource "deployments/scale" in API group "apps" in the namespace "default"`)
+	c.get("/metrics%0a%22").fails(403, metav1.StatusReasonForbidden, `forbidden: User "jane" cannot get path "/metrics\n\""`)
 	c.get("/metrics").fails(403, metav1.StatusReasonForbidden, `User "jane" cannot get path "/metrics"`)
 }
 

@@ -2,7 +2,7 @@ package apiserver
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,17 +75,17 @@ func refuse(user User, a rbac.Request, reason string) error {
 		reason = ": " + reason
 	}
 	if a.Path != "" {
-		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("User \""+user.Name+"\" cannot "+a.Verb+" path \""+a.Path+"\""+reason))
+		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q%s", user.Name, a.Verb, a.Path, reason))
 	}
-	resource, scope := a.Resource, " at the cluster scope"
+	resource, scope := a.Resource, "at the cluster scope"
 	if a.Subresource != "" {
 		resource += "/" + a.Subresource
 	}
 	if a.Namespace != "" {
-		scope = " in the namespace \"" + a.Namespace + "\""
+		scope = fmt.Sprintf("in the namespace %q", a.Namespace)
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: resource}, a.Name, errors.New(
-		"User \""+user.Name+"\" cannot "+a.Verb+" resource \""+resource+"\" in API group \""+a.Group+"\""+scope+reason))
+	return apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, fmt.Errorf(
+		"User %q cannot %s resource %q in API group %q %s%s", user.Name, a.Verb, resource, a.Group, scope, reason))
 }
 
 // authorizePath decides on requests for paths that are no resource.
