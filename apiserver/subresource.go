@@ -14,7 +14,7 @@ import (
 
 // serveProjection serves a subresource that shows a part of its parent as another kind: scale.
 func (s *Server) serveProjection(w http.ResponseWriter, r *http.Request, t *target) error {
-	f, err := negotiate(r, "", true)
+	f, err := negotiate(r, t.verb, true)
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,13 @@ func (t *target) writeView(w http.ResponseWriter, r *http.Request, f form, paren
 	view, err := t.sub.Project.Get(parent.Object())
 	if err != nil {
 		return err
+	}
+	switch f.as {
+	case asObject:
+	case asTable:
+		return writeRows(w, r, &target{resource: t.sub.Project.Row}, f, http.StatusOK, metav1.ListMeta{ResourceVersion: accessor(view).GetResourceVersion()}, []runtime.Object{view})
+	default:
+		return errNoSuchForm(mediaTypes())
 	}
 	return writeObject(w, r, f, http.StatusOK, withKind(view, t.sub.Kind))
 }
