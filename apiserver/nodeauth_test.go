@@ -43,6 +43,15 @@ func TestNodesSeeWhatTheirPodsNeed(t *testing.T) {
 	n2.patch(podsPath+"/p/status", mergePatch, `{"status":{"phase":"Failed"}}`).fails(403, metav1.StatusReasonForbidden, "can only change pods that are on it")
 	n2.delete(podsPath+"/p", "").fails(403, metav1.StatusReasonForbidden, "can only change pods that are on it")
 	n1.post(podsPath, `{"metadata":{"name":"q"},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]}}`).fails(403, metav1.StatusReasonForbidden, "can only create mirror pods")
+	for _, needs := range []string{
+		`"containers":[{"name":"c","image":"i","env":[{"name":"E","valueFrom":{"secretKeyRef":{"name":"other","key":"k"}}}]}]`,
+		`"containers":[{"name":"c","image":"i","envFrom":[{"secretRef":{"name":"other"}}]}]`,
+		`"containers":[{"name":"c","image":"i"}],"imagePullSecrets":[{"name":"other"}]`,
+		`"containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"other"}}]`,
+	} {
+		n1.post(podsPath, `{"metadata":{"name":"q","annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1",`+needs+`}}`).
+			fails(403, metav1.StatusReasonForbidden, "can not create pods that reference secrets")
+	}
 	n1.patch("/api/v1/nodes/n1/status", mergePatch, `{"status":{"phase":"Running"}}`).ok()
 	n1.patch("/api/v1/nodes/n2/status", mergePatch, `{"status":{}}`).fails(403, metav1.StatusReasonForbidden, "cannot change another node")
 	n1.patch("/api/v1/nodes/n1", mergePatch, `{"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}}`).fails(403, metav1.StatusReasonForbidden, "not allowed to modify taints")

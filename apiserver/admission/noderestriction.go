@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"kontiki/apiserver/nodeauth"
 )
 
 // nodeRestriction keeps a node from writing what only its name, which the authorizer sees, would allow: another node's
@@ -86,9 +88,7 @@ func judgeNodesPod(r *Request, node string, pod *corev1.Pod) error {
 		return refused(r, "pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, node)
 	case pod.Spec.ServiceAccountName != "":
 		return refused(r, "node %q can not create pods that reference a service account", node)
-	case len(pod.Spec.Volumes) > 0 && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.Secret != nil || v.ConfigMap != nil || v.PersistentVolumeClaim != nil || v.Projected != nil
-	}):
+	case nodeauth.NeedsObjects(pod), slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Projected != nil }):
 		return refused(r, "node %q can not create pods that reference secrets, config maps, claims or tokens", node)
 	}
 	return nil

@@ -23,6 +23,13 @@ func referencesOf(pod *corev1.Pod) references {
 	return out
 }
 
+// NeedsObjects says whether a pod refers to secrets, config maps or claims at all. One that a node writes must not: the node
+// would be given them.
+func NeedsObjects(pod *corev1.Pod) bool {
+	r := referencesOf(pod)
+	return len(r.secrets)+len(r.configMaps)+len(r.claims)+len(pod.Spec.ResourceClaims) > 0
+}
+
 func (r *references) collect(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
