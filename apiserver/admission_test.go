@@ -37,6 +37,31 @@ func TestPodsGetTheirAccount(t *testing.T) {
 	require.NotEmpty(t, decoded[corev1.Pod](c.post(podsPath, pod+`,"automountServiceAccountToken":true}}`).ok()).Spec.Volumes)
 }
 
+// An account can say that its pods use no secrets but those that it lists, whichever way.
+func TestPodsOfAnAccountWithMountableSecrets(t *testing.T) {
+	cluster := testcluster.StartWithAccounts(t)
+	c := clientFor(t, cluster.REST(pki.Admin))
+	c.post(accounts, `{"metadata":{"name":"default","annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}},
+		"automountServiceAccountToken":false,"secrets":[{"name":"mine"}],"imagePullSecrets":[{"name":"registry"}]}`).ok()
+	pod := func(container, spec string) answer {
+		return c.post(podsPath, `{"metadata":{"generateName":"p-"},"spec":{"containers":[{"name":"c","image":"i"`+container+`}]`+spec+`}}`)
+	}
+	pod(`,"envFrom":[{"secretRef":{"name":"mine"}}]`, `,"volumes":[{"name":"v","secret":{"secretName":"mine"}}]`).ok()
+	const because = " is not allowed because service account default does not reference that "
+	for _, wrong := range []struct{ container, spec, message string }{
+		{"", `,"volumes":[{"name":"v","secret":{"secretName":"s"}}]`, `volume with secret.secretName="s"` + because + "secret"},
+		{`,"env":[{"name":"E","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]`, "", `container c with envVar E referencing secret.secretName="s"` + because + "secret"},
+		{`,"envFrom":[{"secretRef":{"name":"s"}}]`, "", `container c with envFrom referencing secret.secretName="s"` + because + "secret"},
+		{"", `,"initContainers":[{"name":"i","image":"i","envFrom":[{"secretRef":{"name":"s"}}]}]`, `init container i with envFrom referencing secret.secretName="s"` + because + "secret"},
+		{"", `,"imagePullSecrets":[{"name":"s"}]`, `imagePullSecrets[0].name="s"` + because + "imagePullSecret"},
+	} {
+		pod(wrong.container, wrong.spec).fails(403, metav1.StatusReasonForbidden, wrong.message)
+	}
+	c.post(podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).ok()
+	c.patch(podsPath+"/p/ephemeralcontainers", strategicPatch, `{"spec":{"ephemeralContainers":[{"name":"e","image":"i","envFrom":[{"secretRef":{"name":"s"}}]}]}}`).
+		fails(403, metav1.StatusReasonForbidden, `ephemeral container e with envFrom referencing secret.secretName="s"`+because+"secret")
+}
+
 func TestLimitRanges(t *testing.T) {
 	_, c := start(t)
 	c.post("/api/v1/namespaces/default/limitranges", `{"metadata":{"name":"l"},"spec":{"limits":[

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,37 +54,28 @@ func (s serviceAccount) Mutate(ctx context.Context, r *Request) error {
 
 // Validate implements Validator.
 func (s serviceAccount) Validate(ctx context.Context, r *Request) error {
-	pod := newPod(r)
-	if pod == nil {
+	pod, ok := r.Object.(*corev1.Pod)
+	debugged := ok && r.Operation == Update && r.Subresource == "ephemeralcontainers"
+	if !debugged && newPod(r) == nil {
 		return nil
 	}
-	if isMirror(pod) {
+	if isMirror(pod) && !debugged {
 		if pod.Spec.ServiceAccountName != "" {
 			return refused(r, "a mirror pod may not reference service accounts")
 		}
 		return nil
 	}
 	account, err := s.accountOf(ctx, r, pod)
-	if err != nil || account.Annotations[onlyMountable] != "true" {
+	if err != nil {
 		return err
 	}
-	listed := func(name string) bool {
-		return slices.ContainsFunc(account.Secrets, func(ref corev1.ObjectReference) bool { return ref.Name == name })
+	if only, _ := strconv.ParseBool(account.Annotations[onlyMountable]); !only {
+		return nil
 	}
-	for _, v := range pod.Spec.Volumes {
-		if v.Secret != nil && !listed(v.Secret.SecretName) {
-			return refused(r, "volume with secret.secretName=%q is not allowed because service account %s does not reference that secret", v.Secret.SecretName, account.Name)
-		}
+	if debugged { // the rest of the pod has been admitted
+		pod = &corev1.Pod{Spec: corev1.PodSpec{EphemeralContainers: pod.Spec.EphemeralContainers}}
 	}
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		for _, e := range c.Env {
-			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil && !listed(e.ValueFrom.SecretKeyRef.Name) {
-				return refused(r, "container %s with envVar %s referencing secret.secretName=%q is not allowed because service account %s does not reference that secret",
-					c.Name, e.Name, e.ValueFrom.SecretKeyRef.Name, account.Name)
-			}
-		}
-	}
-	return nil
+	return judgeSecrets(r, pod, account)
 }
 
 func (s serviceAccount) accountOf(ctx context.Context, r *Request, pod *corev1.Pod) (*corev1.ServiceAccount, error) {
