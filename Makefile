@@ -109,7 +109,7 @@ conformance: bin/kontiki ## run Kubernetes' conformance tests of CLASS (default 
 .PHONY: diff-upstream
 diff-upstream: ## send one corpus of requests to Kontiki and to a kube-apiserver, print what differs
 	@test -x "$(CONFORMANCE_OUT)/kube-apiserver" || { echo "$(CONFORMANCE_OUT)/kube-apiserver is missing: $(CONFORMANCE)/build kube-apiserver makes it" >&2; exit 2; }
-	KONTIKI_UPSTREAM="$(CONFORMANCE_OUT)/kube-apiserver" $(STATIC) test -count=1 -v -timeout 20m -run TestAgainstUpstream ./internal/differential
+	KONTIKI_UPSTREAM="$(CONFORMANCE_OUT)/kube-apiserver" $(STATIC) test -count=1 -v -timeout 20m -run AgainstUpstream ./internal/differential
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)

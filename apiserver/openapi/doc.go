@@ -10,7 +10,8 @@
 // built when somebody first asks for it and kept compressed, because most clusters are never asked for
 // most of them.
 //
-// Every definition is that of Kubernetes' own documents but for the words of descriptions (TestDocumentsOfUpstream).
+// Every definition is that of Kubernetes' own documents but for the words of descriptions (TestDocumentsOfUpstream),
+// and that of a running kube-apiserver but for these and the values of enums (internal/differential).
 //
-// Not yet: custom resources, which bring a schema of their own (issue 5 and later).
+// Not yet: custom resources, which bring a schema of their own (issue 5 and later), and enum values.
 package openapi

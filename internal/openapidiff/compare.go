@@ -41,6 +41,16 @@ func (d Definitions) Kinds(accept func(group, version, kind string) bool) Defini
 	return out.reachable(names)
 }
 
+// ListedKinds are the kinds of all definitions, as group/version/kind.
+func (d Definitions) ListedKinds() map[string]bool {
+	out := map[string]bool{}
+	d.Kinds(func(group, version, kind string) bool {
+		out[group+"/"+version+"/"+kind] = true
+		return true
+	})
+	return out
+}
+
 const kindsKey = "x-kubernetes-group-version-kind"
 
 func withKinds(def any, accept func(group, version, kind string) bool) (any, bool) {
