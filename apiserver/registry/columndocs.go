@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -84,6 +85,7 @@ var columnDocs = map[string]map[string]string{
 
 // describeColumns gives the columns of a row their descriptions.
 func describeColumns(r *Resource) {
+	r.Columns = slices.Clone(r.Columns) // rows may share them
 	for i := range r.Columns {
 		c := &r.Columns[i]
 		if text := cmp.Or(columnDocs[r.Resource][c.Name], columnDocsOfRest[r.Resource][c.Name]); text != "" {

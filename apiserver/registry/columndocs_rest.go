@@ -8,7 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -106,13 +106,13 @@ var columnDocsOfRest = map[string]map[string]string{
 		"ParentRef": networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"],
 	},
 	"rolebindings": {
-		"Role":            rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"],
+		"Role":            rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"],
 		"Users":           "Users in the roleBinding",
 		"Groups":          "Groups in the roleBinding",
 		"ServiceAccounts": "ServiceAccounts in the roleBinding",
 	},
 	"clusterrolebindings": {
-		"Role":            rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"],
+		"Role":            rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"],
 		"Users":           "Users in the clusterRoleBinding",
 		"Groups":          "Groups in the clusterRoleBinding",
 		"ServiceAccounts": "ServiceAccounts in the clusterRoleBinding",

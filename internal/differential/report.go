@@ -79,7 +79,7 @@ func ParseKnown(data []byte) ([]Known, error) {
 		if !ok {
 			return nil, fmt.Errorf("known difference without a reason: %s", line)
 		}
-		re, err := regexp.Compile("^(?:" + pattern + ")$")
+		re, err := regexp.Compile("(?s)^(?:" + pattern + ")$") // values have lines
 		if err != nil {
 			return nil, err
 		}
