@@ -16,6 +16,9 @@ import (
 //	RESOURCE [/NAME [/SUBRESOURCE [/SUBPATH…]]]          of the cluster, or lists of all namespaces
 //	namespaces/NAMESPACE/RESOURCE [/NAME [/SUBRESOURCE [/SUBPATH…]]]
 //	namespaces/NAME/status, finalize, history            not a resource called status in a namespace
+//
+// Slashes at the end say nothing, as in kube-apiserver: its router and its RequestInfoFactory both take them off. Only a
+// subpath keeps them, since what is proxied may tell a/ from a. Any other piece that is empty makes the path unknown.
 func matchResource(r *http.Request, match *mux.RouteMatch) bool {
 	vars, ok := resourcePath(r.URL.Path)
 	if ok {
@@ -46,8 +49,8 @@ func resourcePath(path string) (vars map[string]string, ok bool) {
 		vars["group"] = group
 	}
 	if below, inNamespace := strings.CutPrefix(rest, "namespaces/"); inNamespace {
-		namespace, inside, more := strings.Cut(below, "/")
-		if more && !slices.Contains(ownSubresources, inside) {
+		namespace, inside, _ := strings.Cut(below, "/")
+		if what := strings.TrimRight(inside, "/"); what != "" && !slices.Contains(ownSubresources, what) {
 			if namespace == "" {
 				return nil, false
 			}
@@ -60,12 +63,12 @@ func resourcePath(path string) (vars map[string]string, ok bool) {
 // objectPath takes apart what is below the version or the namespace.
 func objectPath(vars map[string]string, rest string) bool {
 	for _, name := range []string{"resource", "name", "subresource"} {
-		piece, below, more := strings.Cut(rest, "/")
+		piece, below, _ := strings.Cut(rest, "/")
 		if piece == "" {
 			return false
 		}
 		vars[name] = piece
-		if !more {
+		if strings.TrimRight(below, "/") == "" {
 			return true
 		}
 		rest = below

@@ -116,6 +116,9 @@ func (s *Server) resolve(r *http.Request) (*target, error) {
 			return nil, errNotFoundPath()
 		}
 	}
+	if t.subpath != "" && t.sub.Name != "proxy" { // the others have nothing below them
+		return nil, errNotFoundPath()
+	}
 	if t.namespace != "" && !t.resource.Namespaced {
 		return nil, errNotFoundPath()
 	}
