@@ -77,7 +77,7 @@ func (d *deployment) shrinkOld(ctx context.Context, r *rollout) (shrunk bool, er
 	if err != nil {
 		return false, err
 	}
-	healthy, err := d.drop(ctx, r, availableReplicas(r.all())-floor, func(rs *appsv1.ReplicaSet) int32 {
+	healthy, err := d.drop(ctx, r, lastingReplicas(r.all())-floor, func(rs *appsv1.ReplicaSet) int32 {
 		return *rs.Spec.Replicas
 	})
 	return broken || healthy, err
@@ -107,9 +107,11 @@ func specReplicas(sets []*appsv1.ReplicaSet) (sum int32) {
 	return sum
 }
 
-func availableReplicas(sets []*appsv1.ReplicaSet) (sum int32) {
+// lastingReplicas counts the available pods that their sets will keep. A set that was made smaller a moment ago still reports the pods
+// that it is about to delete; whoever counted them would take as many once more, and the rollout would go below its floor (CT-01).
+func lastingReplicas(sets []*appsv1.ReplicaSet) (sum int32) {
 	for _, rs := range sets {
-		sum += rs.Status.AvailableReplicas
+		sum += min(rs.Status.AvailableReplicas, *rs.Spec.Replicas)
 	}
 	return sum
 }

@@ -91,6 +91,15 @@ func TestTemplateHash(t *testing.T) {
 	require.True(t, sameTemplate(&a, &b))
 }
 
+// The status of a set that was made smaller says for a moment what it had before: those pods are going.
+func TestPodsThatAreGoingDoNotCount_CT01(t *testing.T) {
+	shrunk := setOfSize(5, 6, "")
+	shrunk.Status.AvailableReplicas = 6
+	growing := setOfSize(3, 2, "")
+	growing.Status.AvailableReplicas = 2
+	require.Equal(t, int32(7), lastingReplicas([]*appsv1.ReplicaSet{shrunk, growing}))
+}
+
 func TestProgressDeadline(t *testing.T) {
 	start := time.Unix(1e9, 0)
 	r := &rollout{
