@@ -14,7 +14,6 @@ import (
 
 var (
 	specPath     = field.NewPath("spec")
-	templateSpec = field.NewPath("spec", "template", "spec") // of a workload
 	templatePath = field.NewPath("spec", "template")
 )
 

@@ -40,8 +40,9 @@ func ParseOptions(query url.Values, now time.Time) (Options, error) {
 		include = metav1.IncludeMetadata
 	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
 	default:
+		//lint:ignore ST1005 Kubernetes' words, for clients
 		return Options{}, fmt.Errorf("Unable to convert to Table as requested: %w", field.Invalid(field.NewPath("includeObject"), include,
-			"must be 'Metadata', 'Object', 'None', or empty")) //nolint:staticcheck // Kubernetes' words, for clients
+			"must be 'Metadata', 'Object', 'None', or empty"))
 	}
 	return Options{Include: include, Now: now}, nil
 }
