@@ -30,7 +30,7 @@ func TestIdentities(t *testing.T) {
 	list := func(config *rest.Config) error {
 		client, err := kubernetes.NewForConfig(config)
 		require.NoError(t, err)
-		_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		_, err = client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{})
 		return err
 	}
 	require.NoError(t, list(config))

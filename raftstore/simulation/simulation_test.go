@@ -174,7 +174,11 @@ func (s *simulation) run(plan []fault) {
 	stopTelling()
 	tellers.Wait()
 	s.cluster.close()
+	time.Sleep(lastDial)
 }
+
+// lastDial is how long raft may still try to reach somebody after it was shut down: it does not wait for a transfer's goroutine.
+const lastDial = 10 * time.Second
 
 // compact compacts by hand now and then, up to what is known of history.
 func (s *simulation) compact(ctx context.Context) {
