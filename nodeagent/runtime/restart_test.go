@@ -86,7 +86,7 @@ func TestKilledDuringStart(t *testing.T) {
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
 			// A shim that was starting when its parent died may end yet; then the runtime has to notice.
 			require.Eventually(t, func() bool {
-				return !ended(h.pid(id)) || h.status(id).State == runtimeapi.ContainerState_CONTAINER_EXITED
+				return h.status(id).State == runtimeapi.ContainerState_CONTAINER_EXITED || !ended(h.pid(id))
 			}, 10*time.Second, 10*time.Millisecond, moment)
 		case runtimeapi.ContainerState_CONTAINER_EXITED:
 			require.NotZero(t, st.ExitCode, moment)
