@@ -74,6 +74,7 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 		if err != nil {
 			return err
 		}
+		r.Header.Del("Authorization") // it has done its work: nothing behind can pass it on, to a pod for one, or write it down
 		facts := factsOf(r.Context())
 		facts.user = user
 		if facts.user, err = s.impersonate(r, user); err != nil {
@@ -101,8 +102,6 @@ func (s *Server) authenticate(r *http.Request) (User, error) {
 		s.log.Debug("a token was refused", "err", err)
 		return User{}, apierrors.NewUnauthorized("Unauthorized")
 	}
-	// It has done its work: nothing behind can pass it on or write it down.
-	r.Header.Del("Authorization")
 	return user, err
 }
 

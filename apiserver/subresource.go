@@ -135,23 +135,8 @@ func (t *target) throughView(ctx context.Context, live runtime.Object, edit view
 
 // serveCommand serves a subresource whose POST tells the parent to do something: binding, eviction.
 func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request, t *target) error {
-	f, err := negotiate(r, "", true)
+	f, body, options, err := s.readPosted(r, t)
 	if err != nil {
-		return err
-	}
-	options, err := createOptions(r)
-	if err != nil {
-		return err
-	}
-	body, err := s.decodeBody(r, t, t.sub.Kind, t.sub.New, options.validation)
-	if err != nil {
-		return err
-	}
-	m := accessor(body)
-	if err := t.fitName(m); err != nil {
-		return err
-	}
-	if err := t.fitNamespace(m); err != nil {
 		return err
 	}
 	if err := s.command(r.Context(), t, body, options); err != nil {
@@ -162,25 +147,27 @@ func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request, t *target)
 	})
 }
 
+// readPosted reads the body of a POST to a subresource, and how it is to be answered.
+func (s *Server) readPosted(r *http.Request, t *target) (f form, body runtime.Object, options writeOptions, err error) {
+	if f, err = negotiate(r, "", true); err != nil {
+		return f, nil, options, err
+	}
+	if options, err = createOptions(r); err != nil {
+		return f, nil, options, err
+	}
+	if body, err = s.decodeBody(r, t, t.sub.Kind, t.sub.New, options.validation); err != nil {
+		return f, nil, options, err
+	}
+	if err = t.fitName(accessor(body)); err == nil {
+		err = t.fitNamespace(accessor(body))
+	}
+	return f, body, options, err
+}
+
 // serveQuestion serves a subresource whose POST asks something about the parent: a token of a service account.
 func (s *Server) serveQuestion(w http.ResponseWriter, r *http.Request, t *target) error {
-	f, err := negotiate(r, "", true)
+	f, body, _, err := s.readPosted(r, t)
 	if err != nil {
-		return err
-	}
-	options, err := createOptions(r)
-	if err != nil {
-		return err
-	}
-	body, err := s.decodeBody(r, t, t.sub.Kind, t.sub.New, options.validation)
-	if err != nil {
-		return err
-	}
-	m := accessor(body)
-	if err := t.fitName(m); err != nil {
-		return err
-	}
-	if err := t.fitNamespace(m); err != nil {
 		return err
 	}
 	parent, err := s.find(r.Context(), t.resource.GroupVersionResource, t.namespace, t.name)

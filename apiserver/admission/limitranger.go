@@ -210,7 +210,7 @@ func (b bound) ratio() error {
 
 // itemsOf are the items of all LimitRanges of the request's namespace.
 func (l limitRanger) itemsOf(ctx context.Context, r *Request) ([]corev1.LimitRangeItem, error) {
-	all, err := l.objects.List(ctx, limitRanges, r.Namespace)
+	all, err := r.list(ctx, l.objects, limitRanges, r.Namespace)
 	if err != nil {
 		return nil, err
 	}

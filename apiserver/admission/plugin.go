@@ -37,6 +37,25 @@ type Request struct {
 
 	// Warn adds a text to the Warning headers of the answer.
 	Warn func(text string)
+
+	// lists are those that this request has asked for: a consistent list costs a question to the other members of the store.
+	lists map[schema.GroupVersionResource][]runtime.Object
+}
+
+// list returns all objects of a resource in a namespace (of the cluster, if it is empty), the same for all of a request.
+func (r *Request) list(ctx context.Context, objects Objects, resource schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {
+	if all, ok := r.lists[resource]; ok {
+		return all, nil
+	}
+	all, err := objects.List(ctx, resource, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if r.lists == nil {
+		r.lists = map[schema.GroupVersionResource][]runtime.Object{}
+	}
+	r.lists[resource] = all
+	return all, nil
 }
 
 // Mutator completes objects.

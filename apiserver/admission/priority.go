@@ -64,12 +64,12 @@ func (p priority) classOf(ctx context.Context, r *Request, pod *corev1.Pod) (*sc
 		}
 		return found.(*schedulingv1.PriorityClass), nil
 	}
-	return p.defaultClass(ctx)
+	return p.defaultClass(ctx, r)
 }
 
 // defaultClass is the class of pods that name none; of several, the least.
-func (p priority) defaultClass(ctx context.Context) (*schedulingv1.PriorityClass, error) {
-	all, err := p.objects.List(ctx, priorityClasses, "")
+func (p priority) defaultClass(ctx context.Context, r *Request) (*schedulingv1.PriorityClass, error) {
+	all, err := r.list(ctx, p.objects, priorityClasses, "")
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (p priority) Validate(ctx context.Context, r *Request) error {
 	if !ok || !class.GlobalDefault {
 		return nil
 	}
-	present, err := p.defaultClass(ctx)
+	present, err := p.defaultClass(ctx, r)
 	if err != nil || present == nil || present.Name == class.Name {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,15 +34,21 @@ type defaultBinding struct {
 	Subjects        []rbacv1.Subject
 }
 
-// Defaults returns the roles and bindings of every cluster, new copies each time.
-func Defaults() Objects {
-	var file struct {
-		ClusterRoles, Roles               []defaultRole
-		ClusterRoleBindings, RoleBindings []defaultBinding
-	}
+type defaultsFile struct {
+	ClusterRoles, Roles               []defaultRole
+	ClusterRoleBindings, RoleBindings []defaultBinding
+}
+
+var readDefaults = sync.OnceValue(func() (file defaultsFile) {
 	if err := yaml.UnmarshalStrict(defaultsYAML, &file); err != nil {
 		panic(fmt.Sprintf("rbac/defaults.yaml: %v", err)) // it is part of the program, and a test reads it
 	}
+	return file
+})
+
+// Defaults returns the roles and bindings of every cluster, new objects each time that share their rules.
+func Defaults() Objects {
+	file := readDefaults()
 	var out Objects
 	for _, r := range file.ClusterRoles {
 		role := &rbacv1.ClusterRole{ObjectMeta: defaultMeta(r.Name, "", r.Labels), Rules: r.Rules}
@@ -84,15 +91,16 @@ func (b *defaultBinding) roleRef(kind string) rbacv1.RoleRef {
 }
 
 func (b *defaultBinding) subjects() []rbacv1.Subject {
-	for i := range b.Subjects {
-		if b.Subjects[i].Kind != rbacv1.ServiceAccountKind {
-			b.Subjects[i].APIGroup = rbacv1.GroupName
+	out := slices.Clone(b.Subjects)
+	for i := range out {
+		if out[i].Kind != rbacv1.ServiceAccountKind {
+			out[i].APIGroup = rbacv1.GroupName
 		}
 	}
 	if strings.HasPrefix(b.Name, "system:controller:") {
-		b.Subjects = append(b.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: controllersUser})
+		out = append(out, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: controllersUser})
 	}
-	return b.Subjects
+	return out
 }
 
 // FitRules returns the rules that a default role should have, given those it has: what somebody added stays, what the
