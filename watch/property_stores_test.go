@@ -86,4 +86,3 @@ func (s *memberStore) Watch(ctx context.Context, req mvcc.WatchRequest) <-chan m
 func (s *memberStore) Txn(ctx context.Context, req mvcc.TxnRequest) (mvcc.TxnResult, error) {
 	return s.current.Load().Txn(ctx, req)
 }
-
