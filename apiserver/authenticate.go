@@ -65,7 +65,7 @@ func userOf(info authenticationv1.UserInfo) User {
 
 // withAuthentication finds out who asks, by the client certificate or by the token of a service account. Without either
 // the user is anonymous, whom the authorizer lets see health and version and nothing else. A credential that is wrong is
-// an error, whatever could be seen without it. Then whoever may be somebody else can ask to be (impersonate.go).
+// an error, whatever could be seen without it.
 //
 // Not yet: bootstrap tokens, OpenID Connect issuers, the front proxy, webhooks.
 func (s *Server) withAuthentication(next http.Handler) http.Handler {
@@ -75,11 +75,7 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 			return err
 		}
 		r.Header.Del("Authorization") // it has done its work: nothing behind can pass it on, to a pod for one, or write it down
-		facts := factsOf(r.Context())
-		facts.user = user
-		if facts.user, err = s.impersonate(r, user); err != nil {
-			return err
-		}
+		factsOf(r.Context()).user = user
 		next.ServeHTTP(w, r)
 		return nil
 	})

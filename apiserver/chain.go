@@ -16,7 +16,7 @@ func chain(h http.Handler, stages ...stage) http.Handler {
 // entry are the stages every request passes before it is routed. Who asks is known before anything
 // else is told, the existence of a path included.
 //
-// Not yet: audit (after authentication) and impersonation.
+// Not yet: audit, which comes before impersonation: it names both users.
 func (s *Server) entry() []stage {
 	return []stage{
 		s.withMetrics,
@@ -24,6 +24,7 @@ func (s *Server) entry() []stage {
 		s.withRequestID,
 		s.withWarnings,
 		s.withAuthentication,
+		s.withImpersonation,
 	}
 }
 

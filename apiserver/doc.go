@@ -7,7 +7,8 @@
 //	chain.go          the order of the stages
 //	recovery.go       a panic is a 500 for that request alone
 //	requestid.go      the audit id, which also travels into the raft entry
-//	authenticate.go   who asks: client certificates, tokens of service accounts (accounttokens.go, package tokens), impersonate.go
+//	authenticate.go   who asks: client certificates, tokens of service accounts (accounttokens.go, package tokens)
+//	impersonate.go    as whom
 //	route.go          gorilla/mux; resourcepath.go takes the URLs of resources apart
 //	target.go         what the URL asks for; how long it may take, how large its body may be
 //	authorize.go      may they: apiserver/rbac, by the roles that policy.go follows; escalation.go: nobody grants what they lack

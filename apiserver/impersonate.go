@@ -15,6 +15,20 @@ import (
 // maxImpersonationValues bounds the groups and extra values of one request, each of which is a question to the authorizer.
 const maxImpersonationValues = 128
 
+// withImpersonation lets whoever may be somebody else ask to be.
+func (s *Server) withImpersonation(next http.Handler) http.Handler {
+	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+		facts := factsOf(r.Context())
+		user, err := s.impersonate(r, facts.user)
+		if err != nil {
+			return err
+		}
+		facts.user = user
+		next.ServeHTTP(w, r)
+		return nil
+	})
+}
+
 // impersonate returns who a request wants to be done as, if the user may be each part of it: user, group, uid, and every
 // value of extra (authentication.k8s.io/v1 ImpersonateUserHeader and its siblings; kubectl --as).
 func (s *Server) impersonate(r *http.Request, user User) (User, error) {
