@@ -62,11 +62,18 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, t *targe
 	if err := t.fitNamespace(accessor(obj)); err != nil {
 		return err
 	}
+	request := t.admission(r.Context(), obj, nil, options)
+	if err := s.mutate(r.Context(), request); err != nil {
+		return err
+	}
 	var faults field.ErrorList
 	if validate := t.resource.Strategy.Validate; validate != nil {
 		faults = validate(r.Context(), obj)
 	}
 	if err := t.invalid(accessor(obj).GetName(), faults); err != nil {
+		return err
+	}
+	if err := s.judge(r.Context(), request); err != nil {
 		return err
 	}
 	answer, err := t.resource.Answers.Create(r.Context(), answering{s}, obj)

@@ -16,6 +16,9 @@ import (
 // connect opens a stream to what runs the target's object: a node's agent, a pod or an endpoint. The
 // objects that say where that is are read here; nodeproxy knows no store.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request, t *target) error {
+	if err := s.admitConnect(r, t); err != nil {
+		return err
+	}
 	name := t.name
 	if t.sub.Name == "proxy" {
 		var err error

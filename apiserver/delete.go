@@ -30,7 +30,7 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, t *target) 
 		return err
 	}
 	t.warnOfDeletion(r.Context(), options)
-	result, err := s.delete(r.Context(), t, options)
+	result, err := s.delete(r.Context(), t, options, s.judgeDeletion(r.Context(), t, options))
 	if err != nil {
 		return err
 	}
@@ -100,13 +100,14 @@ func (s *Server) decodeDeleteOptions(r *http.Request, body []byte, into *metav1.
 
 // delete takes one step of a deletion, perhaps the last. What has a grace period is marked before it goes, even if the
 // period is zero, so that watchers see when its deletion began (as in Kubernetes).
-func (s *Server) delete(ctx context.Context, t *target, options *metav1.DeleteOptions) (storage.Result, error) {
-	result, err := s.deleteStep(ctx, t, options)
+// judge may refuse the deletion of the object as it is; nil does not.
+func (s *Server) delete(ctx context.Context, t *target, options *metav1.DeleteOptions, judge func(runtime.Object) error) (storage.Result, error) {
+	result, err := s.deleteStep(ctx, t, options, judge)
 	if err != nil || result.Deleted || len(options.DryRun) > 0 || !t.over(result.Object.Object()) {
 		return result, err
 	}
 	uid := accessor(result.Object.Object()).GetUID()
-	last, err := s.deleteStep(ctx, t, &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	last, err := s.deleteStep(ctx, t, &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, nil)
 	if apierrors.IsNotFound(err) {
 		return result, nil // somebody else was as fast
 	}
@@ -119,7 +120,7 @@ func (t *target) over(obj runtime.Object) bool {
 	return t.resource.Strategy.GracePeriod != nil && m.GetDeletionTimestamp() != nil && graceLeft(m) == 0 && len(m.GetFinalizers()) == 0
 }
 
-func (s *Server) deleteStep(ctx context.Context, t *target, options *metav1.DeleteOptions) (storage.Result, error) {
+func (s *Server) deleteStep(ctx context.Context, t *target, options *metav1.DeleteOptions, judge func(runtime.Object) error) (storage.Result, error) {
 	update := storage.UpdateOptions{DryRun: len(options.DryRun) > 0}
 	if p := options.Preconditions; p != nil {
 		if p.UID != nil {
@@ -130,6 +131,11 @@ func (s *Server) deleteStep(ctx context.Context, t *target, options *metav1.Dele
 		}
 	}
 	result, err := t.store.Update(ctx, t.namespace, t.name, update, func(current *watch.Object) (runtime.Object, error) {
+		if judge != nil {
+			if err := judge(current.Object()); err != nil {
+				return nil, err
+			}
+		}
 		obj := current.Object().DeepCopyObject()
 		if check := t.resource.Strategy.CheckDelete; check != nil {
 			if err := check(obj); err != nil {

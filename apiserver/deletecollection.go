@@ -79,7 +79,7 @@ func (s *Server) deleteListed(ctx context.Context, t *target, obj *watch.Object,
 	one := *t
 	m := accessor(obj.Object())
 	one.namespace, one.name = m.GetNamespace(), m.GetName()
-	_, err := s.delete(ctx, &one, options.DeepCopy())
+	_, err := s.delete(ctx, &one, options.DeepCopy(), s.judgeDeletion(ctx, &one, options))
 	if apierrors.IsNotFound(err) || errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}

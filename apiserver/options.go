@@ -23,16 +23,20 @@ func parseQuery(r *http.Request, into runtime.Object) error {
 // writeOptions are what the writing verbs have in common.
 type writeOptions struct {
 	dryRun     bool
-	manager    string // who the changed fields belong to
-	validation string // what to do about unknown and duplicate fields: Ignore, Warn or Strict
-	force      bool   // apply only: take fields over from other managers
+	manager    string               // who the changed fields belong to
+	validation string               // what to do about unknown and duplicate fields: Ignore, Warn or Strict
+	force      bool                 // apply only: take fields over from other managers
+	asked      metav1.UpdateOptions // what the client has sent of these, for admission
 }
 
 func newWriteOptions(r *http.Request, dryRun []string, manager, fieldValidation string) writeOptions {
 	if fieldValidation == "" {
 		fieldValidation = metav1.FieldValidationWarn
 	}
-	return writeOptions{dryRun: len(dryRun) > 0, manager: managerName(manager, r.UserAgent()), validation: fieldValidation}
+	return writeOptions{
+		dryRun: len(dryRun) > 0, manager: managerName(manager, r.UserAgent()), validation: fieldValidation,
+		asked: metav1.UpdateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation},
+	}
 }
 
 func createOptions(r *http.Request) (writeOptions, error) {

@@ -38,8 +38,8 @@ type Config struct {
 	ClientCA []byte
 	// NodeTLS has the client certificate that node agents know this server by.
 	NodeTLS *tls.Config
-	// DisabledAdmission are names of admission plugins that do not run; see admission.Builtin.
-	DisabledAdmission []string
+	// Admission says which admission plugins run.
+	Admission admission.Config
 	// TokenKeys verify the tokens of service accounts, the first one signs them: ECDSA P-256, the same on all servers.
 	TokenKeys []crypto.Signer
 	// TokenIssuer is the issuer that tokens name; empty means https://kubernetes.default.svc.cluster.local, as with kubeadm.
@@ -156,7 +156,7 @@ func New(config Config) (*Server, error) {
 	s.policy.Store(rbac.Compile(rbac.Objects{})) // nobody but masters may do anything until the roles are read
 	s.inFlight, s.bodies = newInFlight(s.metrics), newBodies(s.metrics)
 	s.metrics.registry.MustRegister(config.Collectors...)
-	if s.admission, err = admission.Builtin(lookup{s}, config.DisabledAdmission); err != nil {
+	if s.admission, err = admission.New(lookup{s}, config.Admission); err != nil {
 		return nil, err
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())

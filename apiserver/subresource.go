@@ -81,7 +81,7 @@ func (s *Server) projectedChange(r *http.Request, t *target) (change, error) {
 		}
 	}
 	c.next = func(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-		return t.throughView(ctx, live, edit)
+		return s.throughView(ctx, t, live, edit, c.options)
 	}
 	return c, nil
 }
@@ -102,8 +102,9 @@ func (s *Server) patchView(t *target, p patch) viewEdit {
 	}
 }
 
-// throughView changes the parent by an edit of its view. The owners of what the view shows move with it.
-func (t *target) throughView(ctx context.Context, live runtime.Object, edit viewEdit) (runtime.Object, error) {
+// throughView changes the parent by an edit of its view. The owners of what the view shows move with it. Admission
+// mutates the view; its validators see what becomes of it (prepare).
+func (s *Server) throughView(ctx context.Context, t *target, live runtime.Object, edit viewEdit, options writeOptions) (runtime.Object, error) {
 	before, err := t.sub.Project.Get(live)
 	if err != nil {
 		return nil, err
@@ -119,6 +120,9 @@ func (t *target) throughView(ctx context.Context, live runtime.Object, edit view
 		return nil, err
 	}
 	if err := t.checkName(accessor(view)); err != nil {
+		return nil, err
+	}
+	if err := s.mutate(ctx, t.admission(ctx, view, before, options)); err != nil {
 		return nil, err
 	}
 	next := live.DeepCopyObject()
@@ -147,7 +151,7 @@ func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request, t *target)
 	})
 }
 
-// readPosted reads the body of a POST to a subresource, and how it is to be answered.
+// readPosted reads the body of a POST to a subresource, which is admitted, and how it is to be answered.
 func (s *Server) readPosted(r *http.Request, t *target) (f form, body runtime.Object, options writeOptions, err error) {
 	if f, err = negotiate(r, "", true); err != nil {
 		return f, nil, options, err
@@ -160,6 +164,9 @@ func (s *Server) readPosted(r *http.Request, t *target) (f form, body runtime.Ob
 	}
 	if err = t.fitName(accessor(body)); err == nil {
 		err = t.fitNamespace(accessor(body))
+	}
+	if err == nil {
+		err = s.admitPosted(r.Context(), t, body, options)
 	}
 	return f, body, options, err
 }
@@ -196,6 +203,6 @@ func (s *Server) command(ctx context.Context, t *target, body runtime.Object, op
 	if options.dryRun {
 		deletion.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err = s.delete(ctx, t, deletion)
+	_, err = s.delete(ctx, t, deletion, nil) // it was judged as what was posted
 	return err
 }

@@ -1,8 +1,8 @@
-// Package admission is the last say on a write after who may make it, and before it is stored: plugins that complete an
-// object with what the cluster has decided elsewhere, or that refuse it.
+// Package admission is the last say on a request that changes something, or that connects to what runs in the cluster,
+// after who may make it: plugins that complete an object with what the cluster has decided elsewhere, or that refuse it.
 //
-// A plugin is a file here, and a line in Builtin. It implements Mutator, Validator or both. The server calls all mutators in
-// the order of Builtin, then its own validation, then all validators, which see the object as it would be stored.
+// A plugin is a file here, and a line in chain.go. It implements Mutator, Validator or both. The server calls all mutators in
+// that order, then its own validation, then all validators, which see the object as it would be stored.
 //
 // Plugins run again whenever a write is tried again because somebody else was faster, so they decide by their request
 // alone and keep nothing.

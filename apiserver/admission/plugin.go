@@ -2,9 +2,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,31 +9,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Operation is what kind of write it is.
+// Operation is what kind of request it is.
 type Operation string
 
 // The operations, by their names in webhooks and policies.
 const (
-	Create Operation = "CREATE"
-	Update Operation = "UPDATE"
-	Delete Operation = "DELETE"
+	Create  Operation = "CREATE" // also of what is posted to a subresource: a binding, an eviction, a token request
+	Update  Operation = "UPDATE"
+	Delete  Operation = "DELETE"
+	Connect Operation = "CONNECT" // a stream to a node, a pod or a service: exec, attach, portforward, proxy
 )
 
-// Request is one write.
+// Request is one write, or one stream to what runs in the cluster.
 type Request struct {
 	Operation   Operation
+	Kind        schema.GroupVersionKind // of Object, and of Old when there is no Object
 	Resource    schema.GroupVersionResource
 	Subresource string
-	Namespace   string // empty for cluster-scoped resources
+	Namespace   string // empty for cluster-scoped resources, but for namespaces, which are in their own
 	Name        string
 	User        authenticationv1.UserInfo
 	DryRun      bool
+	Options     runtime.Object // *metav1.CreateOptions, UpdateOptions (of patches too) or DeleteOptions; nil for Connect
 
-	Object runtime.Object // as it will be; nil when it is deleted. Mutators change it.
-	Old    runtime.Object // as it is; nil when it is created
+	// Object is as it will be; nil when it is deleted. Mutators change it. What is posted to a subresource (Binding,
+	// Eviction, TokenRequest), the view that is written through it (Scale) and how a stream is asked for
+	// (PodExecOptions) come here as they are.
+	Object runtime.Object
+	Old    runtime.Object // as it is; nil when it is created, posted or connected to
 
 	// Warn adds a text to the Warning headers of the answer.
 	Warn func(text string)
+	// Annotate tells the audit event of the request something: why a policy decided as it did. The key is qualified by
+	// a domain ("pod-security.kubernetes.io/enforce-policy"); the first value of a key stays.
+	Annotate func(key, value string)
 
 	// lists are those that this request has asked for: a consistent list costs a question to the other members of the store.
 	lists map[schema.GroupVersionResource][]runtime.Object
@@ -74,73 +80,6 @@ type Objects interface {
 	Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (runtime.Object, error)
 	// List returns all objects of a namespace, or of the cluster if it is empty.
 	List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]runtime.Object, error)
-}
-
-// named is a plugin with its name, by which it can be switched off.
-type named struct {
-	name   string
-	plugin any // a Mutator, a Validator, or both
-}
-
-// Builtin returns the plugins in the order in which they run, but for those that are named in disabled. The error is a
-// name in it that no plugin has.
-func Builtin(objects Objects, disabled []string) (*Chain, error) {
-	all := []named{
-		{"ServiceAccount", serviceAccount{objects}},
-		{"LimitRanger", limitRanger{objects}},
-		{"Priority", priority{objects}},
-		{"DefaultTolerationSeconds", defaultTolerationSeconds{}},
-		{"RuntimeClass", runtimeClass{objects}},
-		{"DefaultStorageClass", defaultStorageClass{objects}},
-		{"DefaultIngressClass", defaultIngressClass{objects}},
-		{"NodeRestriction", nodeRestriction{}},
-	}
-	c := &Chain{}
-	for _, p := range all {
-		if slices.Contains(disabled, p.name) {
-			continue
-		}
-		c.names = append(c.names, p.name)
-		if m, ok := p.plugin.(Mutator); ok {
-			c.mutators = append(c.mutators, m)
-		}
-		if v, ok := p.plugin.(Validator); ok {
-			c.validators = append(c.validators, v)
-		}
-	}
-	for _, name := range disabled {
-		if !slices.ContainsFunc(all, func(p named) bool { return p.name == name }) {
-			return nil, fmt.Errorf("there is no admission plugin %q, only %s", name, strings.Join(c.names, ", "))
-		}
-	}
-	return c, nil
-}
-
-// Chain is the plugins that are on. It is safe for concurrent use.
-type Chain struct {
-	names      []string
-	mutators   []Mutator
-	validators []Validator
-}
-
-// Mutate completes the request's object.
-func (c *Chain) Mutate(ctx context.Context, r *Request) error {
-	for _, m := range c.mutators {
-		if err := m.Mutate(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Validate refuses the request, or does not.
-func (c *Chain) Validate(ctx context.Context, r *Request) error {
-	for _, v := range c.validators {
-		if err := v.Validate(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // newPod returns the pod of a request that creates one, or nil.

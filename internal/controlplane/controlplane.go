@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kontiki/apiserver"
+	"kontiki/apiserver/admission"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage/etcd"
 	"kontiki/internal/pki"
@@ -51,8 +52,8 @@ type Config struct {
 	ServiceCIDR, SecondServiceCIDR, ClusterCIDR netip.Prefix
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
-	// DisabledAdmission are names of admission plugins that do not run.
-	DisabledAdmission []string
+	// Admission says which admission plugins run.
+	Admission admission.Config
 	// RaftLog and SnapshotEntries are those of raftstore.Config; zero values mean its defaults.
 	RaftLog         string
 	SnapshotEntries uint64
@@ -135,7 +136,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		TLS:               c.config.PKI.APIServing(),
 		ClientCA:          c.config.PKI.CA(),
 		NodeTLS:           c.config.PKI.AgentClient(),
-		DisabledAdmission: c.config.DisabledAdmission,
+		Admission:         c.config.Admission,
 		TokenKeys:         []crypto.Signer{c.config.PKI.ServiceAccountKey()},
 		AdvertiseAddress:  c.config.AdvertiseAddress,
 		AdvertisePort:     uint16(c.port()),

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"kontiki/apiserver/admission"
 	"kontiki/apiserver/storage/etcd"
 	"kontiki/internal/controlplane"
 	"kontiki/internal/pki"
@@ -33,11 +34,11 @@ type Cluster struct {
 	// Log is what components should log to.
 	Log *slog.Logger
 
-	t                 testing.TB
-	disabledAdmission []string
-	outside           etcd.Config
-	plane             *controlplane.ControlPlane
-	port              int
+	t         testing.TB
+	admission admission.Config
+	outside   etcd.Config
+	plane     *controlplane.ControlPlane
+	port      int
 }
 
 // Start starts a control plane and waits until it is ready.
@@ -45,17 +46,23 @@ func Start(t testing.TB) *Cluster { return StartOn(t, etcd.Config{}) }
 
 // StartWithAccounts is Start with all admission plugins: pods then need their ServiceAccount, which nobody makes unless the
 // controllers run.
-func StartWithAccounts(t testing.TB) *Cluster { return start(t, etcd.Config{}, nil) }
+func StartWithAccounts(t testing.TB) *Cluster { return start(t, etcd.Config{}, admission.Config{}) }
+
+// StartAdmitting is StartWithAccounts with a say in which admission plugins run.
+func StartAdmitting(t testing.TB, plugins admission.Config) *Cluster {
+	t.Helper()
+	return start(t, etcd.Config{}, plugins)
+}
 
 // StartOn starts a control plane whose store is an etcd, if store names endpoints, and waits until it is ready.
 func StartOn(t testing.TB, store etcd.Config) *Cluster {
 	t.Helper()
-	return start(t, store, []string{"ServiceAccount"})
+	return start(t, store, admission.Config{Disabled: []string{"ServiceAccount"}})
 }
 
-func start(t testing.TB, store etcd.Config, disabledAdmission []string) *Cluster {
+func start(t testing.TB, store etcd.Config, plugins admission.Config) *Cluster {
 	t.Helper()
-	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, outside: store, disabledAdmission: disabledAdmission}
+	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, outside: store, admission: plugins}
 	var err error
 	c.PKI, err = pki.Open(filepath.Join(c.Dir, "pki"), pki.Options{NodeName: "testcluster"})
 	require.NoError(t, err)
@@ -80,7 +87,7 @@ func (c *Cluster) open() {
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
 		Log:         c.Log,
 
-		DisabledAdmission: c.disabledAdmission,
+		Admission: c.admission,
 	})
 	require.NoError(c.t, err)
 	ctx, cancel := context.WithTimeout(c.t.Context(), readyTimeout)
