@@ -70,6 +70,7 @@ func TestExplain(t *testing.T) {
 		require.Contains(t, all, want)
 	}
 	require.Contains(t, explained(t, docs, pods, false, "spec", "containers", "livenessProbe", "httpGet", "port"), "FIELD: port <IntOrString>")
+	require.Contains(t, explained(t, docs, pods, false, "spec", "restartPolicy"), "ENUM:\n    Always\n    Never\n    OnFailure")
 }
 
 // Every row can be explained.

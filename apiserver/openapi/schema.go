@@ -82,7 +82,9 @@ func (s *schemas) schemaOf(t reflect.Type) spec.Schema {
 		values := s.schemaOf(t.Elem())
 		return *spec.MapProperty(&values)
 	case reflect.String:
-		return *spec.StringProperty()
+		out := spec.StringProperty()
+		out.Enum = enumOf(t)
+		return *out
 	case reflect.Bool:
 		return *spec.BooleanProperty()
 	case reflect.Int32:
