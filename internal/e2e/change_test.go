@@ -154,3 +154,21 @@ func TestExplainAndDiscovery(t *testing.T) {
 		require.Contains(t, invalid.stderr, `unknown field "datum"`)
 	})
 }
+
+// TestQuestions: what people ask about the API and about themselves.
+func TestQuestions(t *testing.T) {
+	n := shared(t)
+	eachKubectl(t, func(t *testing.T, k kubectlArgv) {
+		require.Regexp(t, `(?m)^apps/v1$`, k.ok(t, n, "api-versions"))
+		require.Regexp(t, `Groups +\[system:masters system:authenticated\]`, k.ok(t, n, "auth", "whoami"))
+		require.Regexp(t, `(?m)^\*\.\* +\[\] +\[\] +\[\*\]$`, k.ok(t, n, "auth", "can-i", "--list"))
+		require.Equal(t, "yes\n", k.ok(t, n, "auth", "can-i", "create", "pods", "--subresource=exec"))
+		robot := k.run(n, "", "auth", "can-i", "delete", "nodes", "--as=system:serviceaccount:default:default")
+		require.Error(t, robot.err)
+		require.Equal(t, "no\n", robot.stdout)
+		require.Contains(t, k.ok(t, n, "auth", "can-i", "--list", "--as=system:serviceaccount:default:default"), "selfsubjectreviews.authentication.k8s.io")
+		proxy := start(t, k, n, "proxy", "--port=0")
+		port := proxy.waitFor(t, `Starting to serve on 127\.0\.0\.1:(\d+)`, 30*time.Second)
+		require.Contains(t, httpGet(t, "http://127.0.0.1:"+port+"/api/v1/namespaces/default"), `"kind":"Namespace"`)
+	})
+}
