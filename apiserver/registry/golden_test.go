@@ -52,7 +52,7 @@ func created(t *testing.T, table *Table, body string) (*Resource, runtime.Object
 // admitted does what admission does where nothing but the object decides.
 func admitted(t *testing.T, r *Resource, obj runtime.Object) {
 	t.Helper()
-	plugins, err := admission.Builtin(nothing{}, nil)
+	plugins, err := admission.New(nothing{}, admission.Config{})
 	require.NoError(t, err)
 	request := &admission.Request{Operation: admission.Create, Resource: r.GroupVersionResource, Namespace: "default", Object: obj}
 	require.NoError(t, plugins.Mutate(t.Context(), request))
