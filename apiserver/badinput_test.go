@@ -73,6 +73,7 @@ func TestBadInput(t *testing.T) {
 		{name: "patched kind", method: "PATCH", path: maps + "/taken", body: `{"kind":"Secret"}`, headers: []string{"Content-Type", mergePatch}, code: 422, reason: "Invalid"},
 		{name: "body of a delete", method: "DELETE", path: maps + "/taken", body: `{"kind":"Pod","apiVersion":"v1"}`, code: 400, reason: "BadRequest"},
 		{name: "propagation policy", method: "DELETE", path: maps + "/taken", body: `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Never"}`, code: 422, reason: "Invalid"},
+		{name: "an event of the newer group is an Event", method: "POST", path: "/apis/events.k8s.io/v1/namespaces/default/events", body: `{"metadata":{"name":"e"}}`, code: 422, reason: "Invalid", text: `Event "e" is invalid: `},
 		{name: "system namespace", method: "DELETE", path: "/api/v1/namespaces/kube-system", code: 403, reason: "Forbidden", text: "this namespace may not be deleted"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

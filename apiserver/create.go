@@ -62,9 +62,13 @@ func (s *Server) createNamed(ctx context.Context, t *target, obj runtime.Object,
 	if wish == "" || m.GetName() != "" {
 		return s.create(ctx, t, obj, options)
 	}
+	generate := generateName
+	if own := t.resource.Strategy.GenerateName; own != nil {
+		generate = own
+	}
 	for attempt := 1; ; attempt++ {
 		try := obj.DeepCopyObject()
-		name := generateName(wish)
+		name := generate(wish)
 		accessor(try).SetName(name)
 		created, err := s.create(ctx, t, try, options)
 		if !apierrors.IsAlreadyExists(err) {

@@ -17,7 +17,11 @@ func (t *target) invalid(name string, faults field.ErrorList) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(t.resource.GroupVersionKind().GroupKind(), name, faults)
+	kind := t.resource.GroupVersionKind().GroupKind()
+	if hub := t.resource.Hub; hub != nil { // what is judged is the hub, as in Kubernetes: an event of either group is an Event
+		kind = hub.GroupVersionKind().GroupKind()
+	}
+	return apierrors.NewInvalid(kind, name, faults)
 }
 
 func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {

@@ -147,7 +147,8 @@ func parseRequest(data []byte) error {
 	return request.CheckSignature()
 }
 
-// signerName is "domain/name", where the name may have dots.
+// signerName is "domain/name": a domain of two labels or more, and subdomains with dots between. It must fit into one
+// URL segment with a name behind it.
 func signerName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -156,16 +157,35 @@ func signerName(path *field.Path, name string) field.ErrorList {
 	if !found || strings.Contains(rest, "/") {
 		return field.ErrorList{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	}
-	faults := validation.IsFullyQualifiedDomainName(path, domain)
-	if rest == "" {
-		return append(faults, field.Invalid(path, name, `validating path segment must not be empty`))
+	const domainLimit = validation.DNS1123SubdomainMaxLength
+	var faults field.ErrorList
+	if len(domain) > domainLimit {
+		faults = append(faults, field.TooLong(path, domain, domainLimit))
 	}
-	for part := range strings.SplitSeq(rest, ".") {
-		for _, m := range validation.IsDNS1123Label(part) {
-			faults = append(faults, field.Invalid(path, name, fmt.Sprintf("validating label %q: %s", part, m)))
-		}
+	faults = append(faults, firstBadLabel(path, domain, validation.IsDNS1123Label)...)
+	if !strings.Contains(domain, ".") {
+		faults = append(faults, field.Invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+	}
+	faults = append(faults, firstBadLabel(path, rest, validation.IsDNS1123Subdomain)...)
+	const limit = domainLimit + 1 + validation.DNS1123SubdomainMaxLength + 1 + validation.DNS1123LabelMaxLength
+	if len(name) > limit {
+		faults = append(faults, field.TooLong(path, name, limit))
 	}
 	return faults
+}
+
+// firstBadLabel says what is wrong with the first part of text, between dots, that judge refuses.
+func firstBadLabel(path *field.Path, text string, judge func(string) []string) field.ErrorList {
+	for label := range strings.SplitSeq(text, ".") {
+		if messages := judge(label); len(messages) > 0 {
+			var faults field.ErrorList
+			for _, m := range messages {
+				faults = append(faults, field.Invalid(path, text, fmt.Sprintf("validating label %q: %s", label, m)))
+			}
+			return faults
+		}
+	}
+	return nil
 }
 
 // signingUpdate judges a change: who may decide (approval) and who may issue (status) are different people.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -22,6 +23,13 @@ func deviceClasses() *Resource {
 	r := newRow[resourcev1.DeviceClass, resourcev1.DeviceClassList](resourcev1.SchemeGroupVersion, "deviceclasses", "DeviceClass")
 	r.Namespaced = false
 	r.Strategy.ReturnDeleted = true
+	// The rule for the name is a declared one, of which there is none for a prefix; the name made of it is judged.
+	r.Strategy.ValidateName = func(name string, prefix bool) []string {
+		if prefix {
+			return nil
+		}
+		return content.IsDNS1123Subdomain(name)
+	}
 	r.Columns = columns([]string{"Name", "Age"})
 	r.Row = cells(func(c *resourcev1.DeviceClass, now time.Time) []any { return []any{c.Name, age(&c.ObjectMeta, now)} })
 	return r

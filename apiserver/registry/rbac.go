@@ -122,7 +122,7 @@ func validateBinding(ref rbacv1.RoleRef, subjects []rbacv1.Subject, namespaced b
 	faults := supported(at.Child("apiGroup"), ref.APIGroup, rbacv1.GroupName)
 	kinds := []string{"ClusterRole"}
 	if namespaced {
-		kinds = append(kinds, "Role")
+		kinds = []string{"Role", "ClusterRole"}
 	}
 	faults = append(faults, supported(at.Child("kind"), ref.Kind, kinds...)...)
 	if ref.Name == "" {

@@ -78,6 +78,9 @@ type Strategy struct {
 	// ValidateName judges a name, or with prefix set a generateName; nil wants a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string
 
+	// GenerateName makes a name of a generateName; nil adds random letters.
+	GenerateName func(prefix string) string
+
 	// Warnings returns texts for the Warning header of a create (old is nil) or update.
 	Warnings func(ctx context.Context, obj, old runtime.Object) []string
 

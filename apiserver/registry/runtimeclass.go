@@ -32,7 +32,7 @@ func nodeRows() []*Resource {
 }
 
 func validateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
-	faults := dnsLabel(field.NewPath("handler"), c.Handler)
+	faults := dnsLabel(field.NewPath("handler"), c.Handler).WithOrigin("format=k8s-short-name") // declared too
 	if o := c.Overhead; o != nil {
 		faults = append(faults, resourceRules{name: containerResource}.validate(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.PodFixed})...)
 	}

@@ -82,6 +82,7 @@ func ipAddresses() *Resource {
 	r.ShortNames, r.Namespaced = []string{"ip"}, false
 	r.Strategy = Strategy{
 		NoGeneration: true,
+		GenerateName: func(prefix string) string { return prefix }, // letters would make no address of it
 		ValidateName: func(name string, _ bool) []string {
 			var out []string
 			for _, fault := range validation.IsValidIP(nil, name) {
