@@ -88,13 +88,13 @@ func ParseKnown(data []byte) ([]Known, error) {
 	return out, lines.Err()
 }
 
-// Explain returns why a difference stays, or an empty text.
-func Explain(known []Known, d Difference) string {
+// Explain returns why a difference stays: the first line of the list that fits, or nil.
+func Explain(known []Known, d Difference) *Known {
 	line := strings.Join([]string{d.Scenario, d.Step, d.Path, d.Upstream, d.Kontiki}, " | ")
-	for _, k := range known {
+	for i, k := range known {
 		if k.pattern.MatchString(line) {
-			return k.Reason
+			return &known[i]
 		}
 	}
-	return ""
+	return nil
 }

@@ -35,8 +35,8 @@ func Run(ctx context.Context, upstream, kontiki Server, scenarios []Scenario) ([
 	return found, group.Wait()
 }
 
-// sameObjects puts scenarios of one name together: they are about one object in several versions, and would
-// meet each other's if they ran at once. So would limit ranges and the pods that they change.
+// sameObjects puts scenarios together that would meet each other if they ran at once: those of one name, which are about
+// one object in several versions, events, which two groups serve, and limit ranges and the pods that they change.
 func sameObjects(scenarios []Scenario) [][]Scenario {
 	var out [][]Scenario
 	for _, s := range scenarios {
@@ -51,8 +51,11 @@ func sameObjects(scenarios []Scenario) [][]Scenario {
 }
 
 func meets(name string) string {
-	if name == "limitranges" {
+	switch name {
+	case "limitranges":
 		return "pods"
+	case "events.events.k8s.io":
+		return "events"
 	}
 	return name
 }
