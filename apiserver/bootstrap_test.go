@@ -28,7 +28,7 @@ func TestBootstrapObjects(t *testing.T) {
 	require.NoError(t, err)
 	trusted := ""
 	for _, address := range []string{"10.1.2.3", "10.1.2.4"} {
-		config, stop := serve(t, dir, keys, apiserver.Config{AdvertiseAddress: netip.MustParseAddr(address), ClientCA: []byte("CA " + address + "\n")})
+		config, stop := serve(t, dir, keys, apiserver.Config{AdvertiseAddress: netip.MustParseAddr(address), ClientCA: func() []byte { return []byte("CA " + address + "\n") }})
 		client := kubernetes.NewForConfigOrDie(config)
 		for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 			_, err := client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
@@ -69,7 +69,7 @@ func serve(t *testing.T, dir string, keys *pki.PKI, config apiserver.Config) (cl
 func serveOn(t *testing.T, store *raftstore.Member, keys *pki.PKI, config apiserver.Config) (client *rest.Config, stop func()) {
 	t.Helper()
 	config.KV, config.Table, config.TLS = store, registry.Builtin(registry.Options{}), keys.APIServing()
-	config.TokenKeys = []crypto.Signer{keys.ServiceAccountKey()}
+	config.TokenKeys = []crypto.Signer{keys.AccountKeys().Signer}
 	server, err := apiserver.New(config)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")

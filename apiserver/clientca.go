@@ -20,10 +20,10 @@ const (
 
 // bootstrapTrust publishes the server's client CA. Others that are there stay: certificates they have signed may still be in use.
 func (s *Server) bootstrapTrust(ctx context.Context) error {
-	ca := string(s.config.ClientCA)
-	if ca == "" {
+	if s.config.ClientCA == nil {
 		return nil
 	}
+	ca := string(s.config.ClientCA())
 	published := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: trustConfigMap, Namespace: metav1.NamespaceSystem},
 		Data:       map[string]string{clientCAKey: ca},

@@ -23,6 +23,7 @@ import (
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
 	"kontiki/apiserver/tokens"
+	"kontiki/internal/livetls"
 	"kontiki/raftstore"
 )
 
@@ -32,15 +33,16 @@ type Config struct {
 	KV    storage.KV
 	Table *registry.Table
 	// TLS has the server certificate and, in ClientCAs, who signs the client certificates. New sets
-	// ClientAuth to VerifyClientCertIfGiven and offers HTTP/2.
+	// ClientAuth to VerifyClientCertIfGiven and offers HTTP/2. Its GetConfigForClient may follow renewed certificates.
 	TLS *tls.Config
-	// ClientCA is the PEM of TLS.ClientCAs, for servers that extend this one (clientca.go). Empty publishes none.
-	ClientCA []byte
+	// ClientCA returns the PEM of TLS.ClientCAs, for servers that extend this one (clientca.go). Nil publishes none.
+	ClientCA func() []byte
 	// NodeTLS has the client certificate that node agents know this server by.
-	NodeTLS *tls.Config
+	NodeTLS livetls.Source
 	// Admission says which admission plugins run.
 	Admission admission.Config
 	// TokenKeys verify the tokens of service accounts, the first one signs them: ECDSA P-256, the same on all servers.
+	// SetTokenKeys changes them.
 	TokenKeys []crypto.Signer
 	// TokenIssuer is the issuer that tokens name; empty means https://kubernetes.default.svc.cluster.local, as with kubeadm.
 	TokenIssuer string
@@ -209,12 +211,9 @@ const (
 // Serve accepts connections on the listener, which it wraps in TLS, until ctx ends; then it ends all
 // watches, waits for the other requests for at most StopGrace, and returns nil.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	secured := s.config.TLS.Clone()
-	secured.ClientAuth = tls.VerifyClientCertIfGiven
-	secured.NextProtos = []string{"h2", "http/1.1"}
 	server := &http.Server{
 		Handler:           s.handler,
-		TLSConfig:         secured,
+		TLSConfig:         livetls.Server(s.config.TLS, secure),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -244,6 +243,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return server.Close()
 	}
 	return nil
+}
+
+// secure is what the server wants of every connection.
+func secure(config *tls.Config) {
+	config.ClientAuth = tls.VerifyClientCertIfGiven
+	config.NextProtos = []string{"h2", "http/1.1"}
+}
+
+// SetTokenKeys has tokens of service accounts signed with another key, and verified with its public half and the others.
+func (s *Server) SetTokenKeys(signer crypto.Signer, others ...crypto.PublicKey) error {
+	return s.tokens.SetKeys(signer, others...)
 }
 
 // shutdown waits for the requests that are being served, at most for grace. net/http tells its HTTP/2 connections to

@@ -14,8 +14,9 @@ import (
 type Config struct {
 	// REST reaches the API server with the identity system:kube-controller-manager. Required.
 	REST *rest.Config
-	// RootCA is the PEM of the cluster's CA, published to every namespace as kube-root-ca.crt. Empty publishes none.
-	RootCA []byte
+	// RootCA returns the PEM of the cluster's CA, published to every namespace as kube-root-ca.crt. It may change. Nil
+	// publishes none.
+	RootCA func() []byte
 	// LeaderElect makes Run wait for the Lease kube-system/kontiki-controllers before it works, so that several servers can
 	// run controllers and one acts. Off, there must be only one.
 	LeaderElect bool

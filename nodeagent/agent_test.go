@@ -47,11 +47,11 @@ func (n *node) start() {
 	require.NoError(n.t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(n.t, err)
-	_, serving, err := n.cluster.PKI.Node("n1", []net.IP{net.IPv4(127, 0, 0, 1)})
+	_, _, err = n.cluster.PKI.Node("n1", []net.IP{net.IPv4(127, 0, 0, 1)})
 	require.NoError(n.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
 		NodeName: "n1", NodeIP: "127.0.0.1", DataDir: n.dir, REST: n.rest, Runtime: runtime.Conn(),
-		ServingTLS: n.cluster.PKI.AgentServing(serving), Listen: listener, NoMounts: true, Log: n.cluster.Log,
+		ServingTLS: n.cluster.PKI.AgentServing("n1"), Listen: listener, NoMounts: true, Log: n.cluster.Log,
 	})
 	require.NoError(n.t, err)
 	stop := n.cluster.Go("agent", agent.Run)

@@ -96,11 +96,11 @@ func startRealNode(t *testing.T) *node {
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	_, serving, err := n.cluster.PKI.Node("n1", []net.IP{net.IPv4(127, 0, 0, 1)})
+	_, _, err = n.cluster.PKI.Node("n1", []net.IP{net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
 		NodeName: "n1", NodeIP: "127.0.0.1", DataDir: n.dir, REST: n.cluster.NodeREST("n1"), Runtime: r.Conn(),
-		ServingTLS: n.cluster.PKI.AgentServing(serving), Listen: listener, Log: n.cluster.Log, LogMaxBytes: 64 << 10,
+		ServingTLS: n.cluster.PKI.AgentServing("n1"), Listen: listener, Log: n.cluster.Log, LogMaxBytes: 64 << 10,
 	})
 	require.NoError(t, err)
 	n.cluster.Go("agent", agent.Run)

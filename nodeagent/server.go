@@ -16,6 +16,8 @@ import (
 	"github.com/gorilla/mux"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kontiki/internal/livetls"
 )
 
 // Who may use the agent's port: the API server and cluster administrators. Other certificates of the cluster's CA, those
@@ -37,9 +39,10 @@ func (a *Agent) serve(ctx context.Context) error {
 			return fmt.Errorf("agent port: %w", err)
 		}
 	}
-	tlsConfig := a.cfg.ServingTLS.Clone()
-	tlsConfig.ClientAuth = tls.RequireAndVerifyClientCert
-	tlsConfig.NextProtos = []string{"http/1.1"} // exec and port-forward upgrade the connection
+	tlsConfig := livetls.Server(a.cfg.ServingTLS, func(config *tls.Config) {
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		config.NextProtos = []string{"http/1.1"} // exec and port-forward upgrade the connection
+	})
 	server := &http.Server{
 		Handler: a.handler(), ReadHeaderTimeout: 30 * time.Second,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),

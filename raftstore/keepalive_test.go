@@ -21,7 +21,7 @@ func TestConnectionsNoticeSilence(t *testing.T) {
 			}
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			n := NewNetwork(l, "", server, client)
+			n := NewNetwork(l, "", server, always(client))
 			defer func() { require.NoError(t, n.Close()) }()
 			done := make(chan error, 1)
 			accepted := make(chan net.Conn, 1)

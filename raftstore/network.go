@@ -24,13 +24,14 @@ type Network interface {
 type tcpNetwork struct {
 	net.Listener
 	advertise string
-	client    *tls.Config
+	client    func() *tls.Config
 }
 
 // Listen returns a Network on a TCP address. With server and client given, all connections are mutual
-// TLS: server must require and verify client certificates, client must present one. Advertise is the
-// address that other members use; by default that of the listener.
-func Listen(address, advertise string, server, client *tls.Config) (Network, error) {
+// TLS: server must require and verify client certificates, client must present one; it is asked for at each
+// dial, so that a renewed certificate is used from then on. Advertise is the address that other members use;
+// by default that of the listener.
+func Listen(address, advertise string, server *tls.Config, client func() *tls.Config) (Network, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for members: %w", err)
@@ -39,7 +40,7 @@ func Listen(address, advertise string, server, client *tls.Config) (Network, err
 }
 
 // NewNetwork is Listen for a listener that exists. The network owns it from here on.
-func NewNetwork(l net.Listener, advertise string, server, client *tls.Config) Network {
+func NewNetwork(l net.Listener, advertise string, server *tls.Config, client func() *tls.Config) Network {
 	if advertise == "" {
 		advertise = l.Addr().String()
 	}
@@ -57,5 +58,5 @@ func (n *tcpNetwork) Dial(address string, timeout time.Duration) (net.Conn, erro
 	if n.client == nil {
 		return d.Dial("tcp", address)
 	}
-	return tls.DialWithDialer(d, "tcp", address, n.client)
+	return tls.DialWithDialer(d, "tcp", address, n.client())
 }

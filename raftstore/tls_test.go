@@ -29,7 +29,7 @@ func TestThreeMembersOverTLS(t *testing.T) {
 	var peers []Peer
 	for _, name := range names {
 		server, client := authority.issue(t, name)
-		n, err := Listen("127.0.0.1:0", "", server, client)
+		n, err := Listen("127.0.0.1:0", "", server, always(client))
 		require.NoError(t, err)
 		networks = append(networks, n)
 		peers = append(peers, Peer{ID: name, Address: n.Address()})
@@ -77,6 +77,14 @@ func newAuthority(t *testing.T) *testAuthority {
 	return &testAuthority{ca, key}
 }
 
+// always is a client's configuration that does not change.
+func always(config *tls.Config) func() *tls.Config {
+	if config == nil {
+		return nil
+	}
+	return func() *tls.Config { return config }
+}
+
 // issue makes a certificate for a name, for both ends of a connection.
 func (a *testAuthority) issue(t *testing.T, name string) (server, client *tls.Config) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -98,7 +106,7 @@ func TestRaftIsForMembers(t *testing.T) {
 	authority := newAuthority(t)
 	open := func(dir, name, address string, tune func(*Config)) *Member {
 		server, client := authority.issue(t, "node-"+name)
-		n, err := Listen(address, "", server, client)
+		n, err := Listen(address, "", server, always(client))
 		require.NoError(t, err)
 		cfg := Config{Dir: dir, NodeID: name, Name: "node-" + name, Network: n, RequestTimeout: 30 * time.Second}
 		tune(&cfg)
@@ -157,7 +165,7 @@ func TestJoinUnderItsOwnName(t *testing.T) {
 	authority := newAuthority(t)
 	open := func(id, name, certificate string, tune func(*Config)) *Member {
 		server, client := authority.issue(t, certificate)
-		n, err := Listen("127.0.0.1:0", "", server, client)
+		n, err := Listen("127.0.0.1:0", "", server, always(client))
 		require.NoError(t, err)
 		cfg := Config{Dir: t.TempDir(), NodeID: id, Name: name, Network: n, RequestTimeout: 30 * time.Second}
 		tune(&cfg)

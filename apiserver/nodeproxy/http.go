@@ -60,7 +60,7 @@ func (p *Proxy) Node(w http.ResponseWriter, r *http.Request, node *corev1.Node, 
 		return err
 	}
 	if port == "" || port == agent.Port() {
-		return p.forward(w, r, p.agent, agent, path)
+		return p.forward(w, r, p.agent.Current(), agent, path)
 	}
 	return p.forward(w, r, p.plain, location(scheme, agent.Hostname(), port), path)
 }
@@ -139,7 +139,7 @@ func location(scheme, host, port string) *url.URL {
 
 // forward passes a request on to path below base, upgrades included, and rewrites links of HTML pages so that they lead
 // through the API server.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, transport *http.Transport, base *url.URL, path string) error {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, transport http.RoundTripper, base *url.URL, path string) error {
 	target := *base
 	target.Path, target.RawQuery = "/"+strings.TrimPrefix(path, "/"), r.URL.RawQuery
 	prefix := strings.TrimSuffix(strings.TrimSuffix(r.URL.Path, path), "/")

@@ -12,20 +12,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"kontiki/internal/livetls"
 )
 
 // Config of a Proxy.
 type Config struct {
-	// TLS has the client certificate that agents know the API server by, and the CA of the agents.
-	TLS *tls.Config
+	// TLS has the client certificate that agents know the API server by, and the CA of the agents. Nil has neither.
+	TLS livetls.Source
 	Log *slog.Logger // nil discards
 }
 
 // Proxy connects clients with node agents and pods. It is safe for concurrent use.
 type Proxy struct {
 	log   *slog.Logger
-	agent *http.Transport // to agents, with the client certificate
-	plain *http.Transport // to pods and services, whose certificates nobody can check
+	agent *livetls.Transport // to agents, with the client certificate
+	plain *http.Transport    // to pods and services, whose certificates nobody can check
 }
 
 // dialTimeout bounds a connection to a node or pod; what is then sent over it may take as long as it likes.
@@ -41,12 +43,14 @@ func New(cfg Config) *Proxy {
 		return &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: config,
 			MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute}
 	}
-	agentTLS := &tls.Config{}
-	if cfg.TLS != nil {
-		agentTLS = cfg.TLS.Clone()
+	if cfg.TLS == nil {
+		cfg.TLS = livetls.Static(&tls.Config{})
 	}
-	agentTLS.NextProtos = []string{"http/1.1"} // streams upgrade the connection
-	return &Proxy{log: cfg.Log, agent: transport(agentTLS), plain: transport(&tls.Config{InsecureSkipVerify: true})}
+	agent := livetls.NewTransport(cfg.TLS, func(config *tls.Config) *http.Transport {
+		config.NextProtos = []string{"http/1.1"} // streams upgrade the connection
+		return transport(config)
+	})
+	return &Proxy{log: cfg.Log, agent: agent, plain: transport(&tls.Config{InsecureSkipVerify: true})}
 }
 
 // Close drops idle connections.

@@ -30,6 +30,8 @@ import (
 	remotecommandserver "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
 	utilexec "k8s.io/utils/exec"
+
+	"kontiki/internal/livetls"
 )
 
 // shell is a streaming runtime whose commands are: "cat", "exit N", "size" (prints the first terminal size).
@@ -127,7 +129,7 @@ func start(t *testing.T) *world {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(node.Certificate())
-	proxy := New(Config{TLS: &tls.Config{RootCAs: roots}})
+	proxy := New(Config{TLS: livetls.Static(&tls.Config{RootCAs: roots})})
 	t.Cleanup(proxy.Close)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		err := proxy.Pod(rw, r, w.pod, w.node, strings.TrimPrefix(r.URL.Path, "/"), "p", "")

@@ -94,7 +94,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, location *ur
 	if !httpstream.IsUpgradeRequest(r) {
 		return apierrors.NewBadRequest("Upgrade request required")
 	}
-	agent, err := proxy.DialURL(r.Context(), location, p.agent)
+	agent, err := proxy.DialURL(r.Context(), location, p.agent.Current())
 	if err != nil {
 		return errDialing(err)
 	}

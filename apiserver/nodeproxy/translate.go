@@ -75,7 +75,7 @@ func options(ctx context.Context, wg *sync.WaitGroup, client *channels, wanted s
 
 // executor runs commands on the agent over SPDY.
 func (p *Proxy) executor(location *url.URL) (remotecommand.Executor, error) {
-	rt, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: p.agent, PingPeriod: pingPeriod})
+	rt, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: p.agent.Current(), PingPeriod: pingPeriod})
 	if err != nil {
 		return nil, err
 	}

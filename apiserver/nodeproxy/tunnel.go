@@ -59,7 +59,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, location *url.URL
 
 // upgradeAgent asks the agent for a SPDY connection and returns it with the protocol that it chose.
 func (p *Proxy) upgradeAgent(r *http.Request, location *url.URL, protocols []string) (net.Conn, string, error) {
-	conn, err := proxy.DialURL(r.Context(), location, p.agent)
+	conn, err := proxy.DialURL(r.Context(), location, p.agent.Current())
 	if err != nil {
 		return nil, "", errDialing(err)
 	}

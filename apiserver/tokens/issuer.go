@@ -2,12 +2,11 @@ package tokens
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -28,8 +27,8 @@ const maxTokenBytes = 8 << 10
 type Config struct {
 	// URL is the issuer that tokens name, and the audience that they get when none is asked for.
 	URL string
-	// Keys verify tokens; the first one signs them. To change keys, put the new one first and keep the old
-	// one until the last token that it signed has expired.
+	// Keys verify tokens; the first one signs them. SetKeys changes them: the old one has to verify until the last token
+	// that it signed has expired.
 	Keys []crypto.Signer
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -38,8 +37,7 @@ type Config struct {
 // Issuer signs tokens and reads them again. It is safe for concurrent use.
 type Issuer struct {
 	config Config
-	keys   map[string]*ecdsa.PrivateKey // by key id
-	signer string
+	keys   atomic.Pointer[keys]
 	parser *jwt.Parser
 }
 
@@ -48,22 +46,16 @@ func New(config Config) (*Issuer, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	i := &Issuer{config: config, keys: map[string]*ecdsa.PrivateKey{}}
-	for n, signer := range config.Keys {
-		key, ok := signer.(*ecdsa.PrivateKey)
-		if !ok || key.Curve != elliptic.P256() {
-			return nil, ErrKey
-		}
-		id, err := keyID(&key.PublicKey)
-		if err != nil {
-			return nil, err
-		}
-		if i.keys[id] = key; n == 0 {
-			i.signer = id
-		}
-	}
-	if len(i.keys) == 0 {
+	i := &Issuer{config: config}
+	if len(config.Keys) == 0 {
 		return nil, ErrKey
+	}
+	var others []crypto.PublicKey
+	for _, key := range config.Keys[1:] {
+		others = append(others, key.Public())
+	}
+	if err := i.SetKeys(config.Keys[0], others...); err != nil {
+		return nil, err
 	}
 	i.parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}), jwt.WithIssuer(config.URL),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(config.Now), jwt.WithStrictDecoding())
@@ -93,9 +85,10 @@ func (i *Issuer) Sign(binding Binding, audiences []string, life time.Duration) (
 		Kubernetes: binding,
 	}
 	unsigned := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
-	unsigned.Header["kid"] = i.signer
+	keys := i.keys.Load()
+	unsigned.Header["kid"] = keys.id
 	delete(unsigned.Header, "typ") // as Kubernetes' tokens
-	token, err = unsigned.SignedString(i.keys[i.signer])
+	token, err = unsigned.SignedString(keys.signer)
 	return token, claims, err
 }
 
@@ -139,8 +132,8 @@ func (c *Claims) GoodFor(audiences []string, own string) ([]string, error) {
 
 func (i *Issuer) keyOf(token *jwt.Token) (any, error) {
 	id, _ := token.Header["kid"].(string)
-	if key := i.keys[id]; key != nil {
-		return &key.PublicKey, nil
+	if key := i.keys.Load().public[id]; key != nil {
+		return key, nil
 	}
 	return nil, jwt.ErrTokenUnverifiable
 }

@@ -33,9 +33,9 @@ type jsonWebKey struct {
 
 // KeySet is the JSON Web Key Set of all keys that verify tokens.
 func (i *Issuer) KeySet() ([]byte, error) {
-	keys := []jsonWebKey{}
-	for _, id := range slices.Sorted(maps.Keys(i.keys)) {
-		point, err := i.keys[id].PublicKey.Bytes() // 4, X, Y
+	public, keys := i.keys.Load().public, []jsonWebKey{}
+	for _, id := range slices.Sorted(maps.Keys(public)) {
+		point, err := public[id].Bytes() // 4, X, Y
 		if err != nil {
 			return nil, err
 		}

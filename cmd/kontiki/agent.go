@@ -9,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
 
 	"kontiki/internal/control"
-	"kontiki/internal/controlplane"
 	"kontiki/internal/pki"
 )
 
@@ -100,9 +98,12 @@ func (h *agentHost) open(o *agentOptions) (err error) {
 	if h.pki, err = pki.Open(o.pkiDir, pki.Options{}); err != nil {
 		return err
 	}
-	if err := h.startAgent(func(pair *pki.KeyPair) *rest.Config {
-		return controlplane.Client(o.server, h.pki, "agent", pair)
-	}); err != nil {
+	credentials, err := h.issuedHere()
+	if err != nil {
+		return err
+	}
+	h.start(part{"certificates", func(ctx context.Context) error { h.pki.Keep(ctx, h.log, nil); return ctx.Err() }})
+	if err := h.startAgent(credentials, o.server); err != nil {
 		return err
 	}
 	h.control.ImportImages = h.importImages

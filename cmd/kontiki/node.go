@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,8 +10,6 @@ import (
 	"net/netip"
 	"strconv"
 	"syscall"
-
-	"k8s.io/client-go/rest"
 
 	"kontiki/controllers"
 	"kontiki/internal/control"
@@ -113,7 +112,24 @@ func (n *node) openPlane(context.Context) (err error) {
 		return err
 	}
 	n.onStop(n.plane.Close)
+	n.start(part{"certificates", func(ctx context.Context) error { n.pki.Keep(ctx, n.log, n.certificatesChanged); return ctx.Err() }})
+	return n.writeKubeconfig()
+}
+
+func (n *node) writeKubeconfig() error {
 	return n.pki.WriteKubeconfig(n.dir.join(adminKubeconfig), n.plane.URL(), n.pki.Client(pki.Admin))
+}
+
+// certificatesChanged takes renewed certificates into use where nobody looks at them by himself.
+func (n *node) certificatesChanged() {
+	if err := errors.Join(n.plane.CertificatesChanged(), n.writeKubeconfig()); err != nil {
+		n.log.Error("changed certificates are not used everywhere", "err", err)
+	}
+}
+
+// identity is how one of pki's identities calls the API server at the time.
+func (n *node) identity(name string) func() *tls.Config {
+	return func() *tls.Config { return n.pki.APIClient(name) }
 }
 
 // startControl lets commands on this machine look into the store, also while it waits for a quorum.
@@ -164,7 +180,11 @@ func listen(address string, port int, flag string) (net.Listener, error) {
 }
 
 func (n *node) startLocalAgent(context.Context) error {
-	return n.startAgent(func(pair *pki.KeyPair) *rest.Config { return n.plane.Client("agent", pair) })
+	credentials, err := n.issuedHere()
+	if err != nil {
+		return err
+	}
+	return n.startAgent(credentials, n.plane.URL())
 }
 
 // startClients starts what only needs the API server. Where other servers may do the same on this store, one of them acts.
@@ -173,15 +193,15 @@ func (n *node) startClients(context.Context) error {
 	n.start(
 		part{"controllers", func(ctx context.Context) error {
 			return controllers.Run(ctx, controllers.Config{
-				REST:        n.plane.Client("controllers", n.pki.Client(pki.ControllerManager)),
-				RootCA:      n.pki.CA(),
+				REST:        n.plane.LiveClient("controllers", n.identity(pki.ControllerManager)),
+				RootCA:      n.pki.CA,
 				LeaderElect: elect, Identity: n.options.node.name,
 				Log: n.log.With("component", "controllers"),
 			})
 		}},
 		part{"scheduler", func(ctx context.Context) error {
 			return scheduler.Run(ctx, scheduler.Config{
-				REST:        n.plane.Client("scheduler", n.pki.Client(pki.Scheduler)),
+				REST:        n.plane.LiveClient("scheduler", n.identity(pki.Scheduler)),
 				LeaderElect: elect, Identity: n.options.node.name,
 				Log: n.log.With("component", "scheduler"),
 			})

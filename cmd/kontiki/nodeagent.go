@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +14,10 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"k8s.io/client-go/rest"
 
 	"kontiki/internal/control"
+	"kontiki/internal/controlplane"
+	"kontiki/internal/livetls"
 	"kontiki/internal/pki"
 	"kontiki/nodeagent"
 	"kontiki/nodeagent/runtime"
@@ -35,17 +37,30 @@ type agentHost struct {
 	stopContainers bool // when the agent has stopped, stop what it ran
 }
 
-// startAgent starts the container runtime, then the agent, which calls the API server at client's
-// address with its own certificate.
-func (h *agentHost) startAgent(client func(*pki.KeyPair) *rest.Config) error {
+// nodeCredentials is how an agent calls the API server, and is called.
+type nodeCredentials struct {
+	client  livetls.Source
+	serving *tls.Config
+}
+
+// issuedHere are the credentials of this node where the cluster's authority is at hand.
+func (h *agentHost) issuedHere() (nodeCredentials, error) {
+	o := h.options.node
+	if !o.enabled {
+		return nodeCredentials{}, nil
+	}
+	if _, _, err := h.pki.Node(o.name, []net.IP{net.ParseIP(o.ip)}); err != nil {
+		return nodeCredentials{}, err
+	}
+	client := h.pki.Live(func() *tls.Config { return h.pki.NodeClient(o.name) })
+	return nodeCredentials{client: client, serving: h.pki.AgentServing(o.name)}, nil
+}
+
+// startAgent starts the container runtime, then the agent, which calls the API server at url.
+func (h *agentHost) startAgent(credentials nodeCredentials, url string) error {
 	o := h.options.node
 	if !o.enabled {
 		return nil
-	}
-	ip := net.ParseIP(o.ip)
-	certificate, serving, err := h.pki.Node(o.name, []net.IP{ip})
-	if err != nil {
-		return err
 	}
 	listener, err := listen(h.options.api.bindAddress, o.agentPort, "agent-port")
 	if err != nil {
@@ -70,9 +85,9 @@ func (h *agentHost) startAgent(client func(*pki.KeyPair) *rest.Config) error {
 		NodeName:      o.name,
 		NodeIP:        o.ip,
 		DataDir:       h.dir.join("agent"),
-		REST:          client(certificate),
+		REST:          controlplane.LiveClient(url, "agent", credentials.client),
 		Runtime:       conn,
-		ServingTLS:    h.pki.AgentServing(serving),
+		ServingTLS:    credentials.serving,
 		Listen:        listener,
 		NoMounts:      o.runtime == "simulated",
 		StatusOnly:    o.runtime == "simulated",

@@ -1,8 +1,6 @@
 package controlplane
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -16,11 +14,9 @@ func (c *ControlPlane) serveClients() {
 	if c.config.ClientListener == nil || c.store == nil {
 		return
 	}
-	// Who shares the authority is one cluster, and nobody else has it.
-	authority := sha256.Sum256(c.config.PKI.CA())
 	c.front = etcdapi.New(c.store, etcdapi.Config{
 		TLS:         c.config.PKI.StoreServing(),
-		ClusterName: hex.EncodeToString(authority[:]),
+		ClusterName: c.config.PKI.ClusterID(),
 		Log:         c.config.Log.With("component", "etcd API"),
 	})
 	c.running.Go(func() {

@@ -134,10 +134,10 @@ func (c *ControlPlane) openAPI() (err error) {
 		KV:                c.kv,
 		Table:             table,
 		TLS:               c.config.PKI.APIServing(),
-		ClientCA:          c.config.PKI.CA(),
-		NodeTLS:           c.config.PKI.AgentClient(),
+		ClientCA:          c.config.PKI.CA,
+		NodeTLS:           c.config.PKI.Live(c.config.PKI.AgentClient),
 		Admission:         c.config.Admission,
-		TokenKeys:         []crypto.Signer{c.config.PKI.ServiceAccountKey()},
+		TokenKeys:         []crypto.Signer{c.config.PKI.AccountKeys().Signer},
 		AdvertiseAddress:  c.config.AdvertiseAddress,
 		AdvertisePort:     uint16(c.port()),
 		ServiceCIDR:       c.config.ServiceCIDR,
@@ -146,10 +146,19 @@ func (c *ControlPlane) openAPI() (err error) {
 		HistoryRetention:  c.config.HistoryRetention,
 		Log:               c.config.Log.With("component", "apiserver"),
 	})
+	if err == nil {
+		err = c.CertificatesChanged()
+	}
 	if err != nil {
 		return fmt.Errorf("API server: %w", err)
 	}
 	return nil
+}
+
+// CertificatesChanged takes what has changed in the PKI into use, as far as it is not looked up at each connection.
+func (c *ControlPlane) CertificatesChanged() error {
+	keys := c.config.PKI.AccountKeys()
+	return c.api.SetTokenKeys(keys.Signer, keys.Others...)
 }
 
 // collectors are the metrics of the member here.

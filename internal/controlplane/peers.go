@@ -21,7 +21,7 @@ func (c *ControlPlane) network() raftstore.Network {
 	if c.config.PeerListener == nil {
 		return nil
 	}
-	return raftstore.NewNetwork(c.config.PeerListener, c.config.PeerAddress, c.config.PKI.StorePeer(), c.config.PKI.StorePeer())
+	return raftstore.NewNetwork(c.config.PeerListener, c.config.PeerAddress, c.config.PKI.StorePeer(), c.config.PKI.StorePeer)
 }
 
 // watchMembership ends the control plane when its member was removed from the store's cluster.
@@ -62,5 +62,5 @@ func networkToAsk(keys *pki.PKI) (raftstore.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	return raftstore.NewNetwork(listener, "", keys.StorePeer(), keys.StorePeer()), nil
+	return raftstore.NewNetwork(listener, "", keys.StorePeer(), keys.StorePeer), nil
 }

@@ -12,4 +12,8 @@ var (
 	ErrForeign = errors.New("signed by another authority")
 	// ErrExpired says that an authority's time is over.
 	ErrExpired = errors.New("expired")
+	// ErrReadable says that others than the owner can read a private key.
+	ErrReadable = errors.New("others can read this private key")
+	// ErrRotation says that a step of a rotation cannot be taken now.
+	ErrRotation = errors.New("rotation")
 )

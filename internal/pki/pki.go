@@ -1,14 +1,17 @@
 package pki
 
 import (
-	"crypto"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"kontiki/internal/filelock"
 )
 
 // Options says whom the certificates are for.
@@ -23,7 +26,9 @@ type Options struct {
 	ServiceIP net.IP
 	// ClusterDomain is the DNS domain of Services. Default cluster.local.
 	ClusterDomain string
-	// Now is the clock. Default time.Now.
+	// CertificateLife is how long a new certificate is good for. Default one year. Authorities last for ten.
+	CertificateLife time.Duration
+	// Now is the clock, also that of TLS handshakes. Default time.Now.
 	Now func() time.Time
 }
 
@@ -34,36 +39,39 @@ func (o Options) withDefaults() Options {
 	if o.ClusterDomain == "" {
 		o.ClusterDomain = "cluster.local"
 	}
+	if o.CertificateLife == 0 {
+		o.CertificateLife = certificateLife
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return o
 }
 
-// PKI is an open directory of keys and certificates. It is read-only after Open, except that Node
-// adds the certificates of further nodes; its methods may be called from several goroutines, Node
-// by one at a time for one name.
+// PKI is an open directory of keys and certificates. Its methods may be called from several goroutines.
 type PKI struct {
-	dir  string
-	opts Options
+	dir     string
+	opts    Options
+	current atomic.Pointer[snapshot]
 
-	cluster, store, frontProxy *authority
+	mu    sync.Mutex          // guards nodes, and is held while files are read and written: one at a time
+	nodes map[string][]net.IP // those whose certificates are kept, by name (Node)
 
-	serviceAccountKey crypto.Signer
-	pairs             map[string]*KeyPair // by file name without its ending
+	wake chan struct{} // has room for one: Keep looks at the files
 }
 
 // Open reads the directory and creates what is missing. The first time it is built under another
 // name and then renamed, so that a crash leaves either everything or nothing.
 func Open(dir string, opts Options) (*PKI, error) {
+	opts = opts.withDefaults()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := createAside(dir, opts); err != nil {
 			return nil, fmt.Errorf("pki: create %s: %w", dir, err)
 		}
 	}
-	p, err := load(dir, opts.withDefaults())
-	if err != nil {
-		return nil, fmt.Errorf("pki: %w", err)
+	p := &PKI{dir: dir, opts: opts, nodes: map[string][]net.IP{}, wake: make(chan struct{}, 1)}
+	if _, err := p.Refresh(); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
@@ -73,10 +81,10 @@ func createAside(dir string, opts Options) error {
 	if err := os.RemoveAll(aside); err != nil { // left by a crash; nothing was ever signed with it
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return err
 	}
-	if _, err := load(aside, opts.withDefaults()); err != nil {
+	if _, err := load(aside, opts, nil); err != nil {
 		return err
 	}
 	if err := os.Rename(aside, dir); err != nil {
@@ -85,44 +93,69 @@ func createAside(dir string, opts Options) error {
 	return syncDir(filepath.Dir(dir))
 }
 
-func load(dir string, opts Options) (*PKI, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	p := &PKI{dir: dir, opts: opts, pairs: map[string]*KeyPair{}}
-	if err := p.loadAuthorities(); err != nil {
-		return nil, err
-	}
-	for _, c := range p.certificates() {
-		pair, err := c.authority.pair(filepath.Join(dir, c.name), c.profile, opts.Now())
-		if err != nil {
-			return nil, err
-		}
-		p.pairs[c.name] = pair
-	}
-	return p, nil
+// Refresh reads the directory again, issues what is missing or due, and takes it into use. It says whether anything has
+// changed. After an error what was in use before stays so.
+func (p *PKI) Refresh() (changed bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refresh()
 }
 
-func (p *PKI) loadAuthorities() (err error) {
-	now := p.opts.Now()
-	if p.cluster, err = openAuthority(filepath.Join(p.dir, "ca"), "kontiki-ca", now); err != nil {
-		return err
+func (p *PKI) refresh() (changed bool, err error) {
+	unlock, err := lock(p.dir)
+	if err != nil {
+		return false, fmt.Errorf("pki: %w", err)
 	}
-	if p.store, err = openAuthority(filepath.Join(p.dir, "store-ca"), "kontiki-store-ca", now); err != nil {
-		return err
+	defer unlock()
+	fresh, err := load(p.dir, p.opts, p.nodes)
+	if err != nil {
+		return false, fmt.Errorf("pki: %w", err)
 	}
-	if p.frontProxy, err = openAuthority(filepath.Join(p.dir, "front-proxy-ca"), "kontiki-front-proxy-ca", now); err != nil {
-		return err
+	if old := p.current.Load(); old != nil && old.digest == fresh.digest {
+		return false, nil
 	}
-	p.serviceAccountKey, err = openSigningKey(filepath.Join(p.dir, "sa"))
-	return err
+	p.current.Store(fresh)
+	return true, nil
+}
+
+// lock keeps this process and `kontiki certs` from writing at the same time.
+func lock(dir string) (unlock func(), err error) {
+	f, err := filelock.Lock(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 // Dir is where the files are.
 func (p *PKI) Dir() string { return p.dir }
 
-// CA is the cluster authority's certificate in PEM: what clients trust, and kube-root-ca.crt.
-func (p *PKI) CA() []byte { return p.cluster.certPEM }
+// CA is what clients trust, in PEM, and kube-root-ca.crt: the certificate of the cluster's authority, and during a
+// rotation behind it that of the old one.
+func (p *PKI) CA() []byte { return p.current.Load().cluster.bundle }
 
-// ServiceAccountKey signs service-account tokens.
-func (p *PKI) ServiceAccountKey() crypto.Signer { return p.serviceAccountKey }
+// FrontProxyCA is the same of the front proxy's authority.
+func (p *PKI) FrontProxyCA() []byte { return p.current.Load().frontProxy.bundle }
+
+// ClusterID is the cluster's name for itself: 64 hexadecimal digits that all its servers share, and nobody else has.
+func (p *PKI) ClusterID() string { return p.current.Load().clusterID }
+
+// AccountKeys are the keys of service-account tokens.
+func (p *PKI) AccountKeys() AccountKeys { return p.current.Load().accounts }
+
+// Client is the key pair of one of the identities Admin, ControllerManager and Scheduler.
+func (p *PKI) Client(identity string) *KeyPair { return p.current.Load().pairs[identity] }
+
+// Node returns a node's two certificates, issuing them if needed, and has Keep renew them from now on: client is how its
+// agent calls the API server (system:node:NAME in system:nodes), serving is how the agent is called.
+func (p *PKI) Node(name string, ips []net.IP) (client, serving *KeyPair, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nodes[name] = ips
+	if _, err := p.refresh(); err != nil {
+		delete(p.nodes, name)
+		return nil, nil, err
+	}
+	s := p.current.Load()
+	return s.pairs[nodeClient(name)], s.pairs[nodeServing(name)], nil
+}

@@ -155,16 +155,16 @@ func TestPeerCertificateIsForOneMachine(t *testing.T) {
 	requireOnly(p)
 	serving := p.StorePeer().Certificates[0].Leaf.SerialNumber
 
-	wide := p.peerProfile()
+	wide := p.opts.peerProfile()
 	wide.names = append(wide.names, localhost)
-	require.NoError(t, p.store.issue(filepath.Join(dir, storePeer), wide, time.Now()))
+	require.NoError(t, p.current.Load().store.issue(filepath.Join(dir, storePeer), wide.template(), time.Now(), certificateLife))
 	p, err = Open(dir, options)
 	require.NoError(t, err)
 	requireOnly(p)
 	require.NotEqual(t, serving, p.StorePeer().Certificates[0].Leaf.SerialNumber)
 	again, err := Open(dir, options)
 	require.NoError(t, err)
-	require.Equal(t, p.pairs[storePeer].CertPEM, again.pairs[storePeer].CertPEM, "once is enough")
+	require.Equal(t, p.Client(storePeer).CertPEM, again.Client(storePeer).CertPEM, "once is enough")
 
 	named, err := Open(filepath.Join(t.TempDir(), "pki"), Options{NodeName: localhost})
 	require.NoError(t, err)
@@ -179,10 +179,10 @@ func TestRenewalOnStart(t *testing.T) {
 	later := func(d time.Duration) Options {
 		return Options{Now: func() time.Time { return time.Now().Add(d) }}
 	}
-	p, err = Open(dir, later(certificateLife-renewBefore-time.Hour))
+	p, err = Open(dir, later(certificateLife/2))
 	require.NoError(t, err)
 	require.Equal(t, old.SerialNumber, p.Client(Admin).leaf.SerialNumber)
-	p, err = Open(dir, later(certificateLife-renewBefore+time.Hour))
+	p, err = Open(dir, later(certificateLife*2/3+time.Hour))
 	require.NoError(t, err)
 	require.True(t, p.Client(Admin).leaf.NotAfter.After(old.NotAfter))
 	_, err = Open(dir, later(authorityLife+time.Hour))
@@ -193,22 +193,24 @@ func TestRenewalOnStart(t *testing.T) {
 func TestHandshakes(t *testing.T) {
 	p, err := Open(filepath.Join(t.TempDir(), "pki"), Options{NodeName: "n1"})
 	require.NoError(t, err)
-	nodeClient, nodeServing, err := p.Node("n1", nil)
+	_, _, err = p.Node("n1", nil)
 	require.NoError(t, err)
-	adminTLS := clientConfig(p.Client(Admin), p.cluster.pool)
+	cluster := p.AgentClient().RootCAs
+	adminTLS := p.APIClient(Admin)
 	storeToAPI := p.StoreClient()
-	storeToAPI.RootCAs = p.cluster.pool
-	adminToStore := clientConfig(p.Client(Admin), p.store.pool)
+	storeToAPI.RootCAs = cluster
+	adminToStore := p.APIClient(Admin)
+	adminToStore.RootCAs = p.StoreClient().RootCAs
 	cases := []struct {
 		name           string
 		server, client *tls.Config
 		user           string // empty: refused
 	}{
 		{"admin calls the API", p.APIServing(), adminTLS, "kubernetes-admin"},
-		{"node calls the API", p.APIServing(), clientConfig(nodeClient, p.cluster.pool), "system:node:n1"},
+		{"node calls the API", p.APIServing(), p.NodeClient("n1"), "system:node:n1"},
 		{"store certificate at the API", p.APIServing(), storeToAPI, ""},
-		{"API calls the agent", p.AgentServing(nodeServing), p.AgentClient(), "kube-apiserver-kubelet-client"},
-		{"nobody calls the agent", p.AgentServing(nodeServing), &tls.Config{RootCAs: p.cluster.pool}, ""},
+		{"API calls the agent", p.AgentServing("n1"), p.AgentClient(), "kube-apiserver-kubelet-client"},
+		{"nobody calls the agent", p.AgentServing("n1"), &tls.Config{RootCAs: cluster}, ""},
 		{"peers", p.StorePeer(), p.StorePeer(), "kontiki-store-peer"},
 		{"etcd client", p.StoreServing(), p.StoreClient(), "kontiki-store-client"},
 		{"admin at the store", p.StoreServing(), adminToStore, ""},
@@ -276,7 +278,7 @@ func readAll(t *testing.T, dir string) map[string]string {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() || e.Name() == ".lock" {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))

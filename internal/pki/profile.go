@@ -3,9 +3,7 @@ package pki
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -85,34 +83,48 @@ type certificate struct {
 	profile
 }
 
-func (p *PKI) certificates() []certificate {
+func (s *snapshot) certificates(o Options) []certificate {
 	serving := func(user string) profile {
-		return profile{user: user, usage: asServer, names: p.hostNames(), ips: p.hostIPs()}
+		return profile{user: user, usage: asServer, names: o.hostNames(), ips: o.hostIPs()}
 	}
 	client := func(user string, groups ...string) profile {
 		return profile{user: user, groups: groups, usage: asClient}
 	}
 	return []certificate{
-		{apiServing, p.cluster, p.apiServingProfile()},
-		{apiAgentClient, p.cluster, client("kube-apiserver-kubelet-client", "system:kontiki")},
-		{Admin, p.cluster, client("kubernetes-admin", "system:masters")},
-		{ControllerManager, p.cluster, client("system:kube-controller-manager")},
-		{Scheduler, p.cluster, client("system:kube-scheduler")},
-		{storeServing, p.store, serving("kontiki-store")},
-		{storePeer, p.store, p.peerProfile()},
-		{storeClient, p.store, client("kontiki-store-client")},
-		{frontProxyClient, p.frontProxy, client("front-proxy-client")},
+		{apiServing, s.cluster, o.apiServingProfile()},
+		{apiAgentClient, s.cluster, client("kube-apiserver-kubelet-client", "system:kontiki")},
+		{Admin, s.cluster, client("kubernetes-admin", "system:masters")},
+		{ControllerManager, s.cluster, client("system:kube-controller-manager")},
+		{Scheduler, s.cluster, client("system:kube-scheduler")},
+		{storeServing, s.store, serving("kontiki-store")},
+		{storePeer, s.store, o.peerProfile()},
+		{storeClient, s.store, client("kontiki-store-client")},
+		{frontProxyClient, s.frontProxy, client("front-proxy-client")},
+	}
+}
+
+// A node's certificates are in a directory of its own.
+func nodeDir(name string) string     { return filepath.Join("nodes", name) }
+func nodeClient(name string) string  { return filepath.Join(nodeDir(name), "client") }
+func nodeServing(name string) string { return filepath.Join(nodeDir(name), "serving") }
+
+func (s *snapshot) nodeCertificates(name string, ips []net.IP) []certificate {
+	user, groups := "system:node:"+name, []string{"system:nodes"}
+	return []certificate{
+		{nodeClient(name), s.cluster, profile{user: user, groups: groups, usage: asClient}},
+		{nodeServing(name), s.cluster, profile{user: user, groups: groups, usage: asServer,
+			names: []string{name, localhost}, ips: append([]net.IP{net.IPv4(127, 0, 0, 1)}, ips...)}},
 	}
 }
 
 // peerProfile is for this machine alone. The other members know it by these names, and check them on both ends of a
 // connection: with localhost and its addresses in it, each member's certificate would be good for any other's.
-func (p *PKI) peerProfile() profile {
-	peer := profile{user: "kontiki-store-peer", usage: asPeer, ips: p.opts.NodeIPs}
-	if p.opts.NodeName != "" {
-		peer.names = []string{p.opts.NodeName}
+func (o Options) peerProfile() profile {
+	peer := profile{user: "kontiki-store-peer", usage: asPeer, ips: o.NodeIPs}
+	if o.NodeName != "" {
+		peer.names = []string{o.NodeName}
 	}
-	if p.opts.NodeName != localhost {
+	if o.NodeName != localhost {
 		peer.never = []string{localhost}
 	}
 	return peer
@@ -120,25 +132,25 @@ func (p *PKI) peerProfile() profile {
 
 const localhost = "localhost"
 
-func (p *PKI) hostNames() []string {
+func (o Options) hostNames() []string {
 	names := []string{localhost}
-	if p.opts.NodeName != "" {
-		names = append(names, p.opts.NodeName)
+	if o.NodeName != "" {
+		names = append(names, o.NodeName)
 	}
 	return names
 }
 
-func (p *PKI) hostIPs() []net.IP {
-	return append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, p.opts.NodeIPs...)
+func (o Options) hostIPs() []net.IP {
+	return append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, o.NodeIPs...)
 }
 
 // apiServingProfile has every name under which a client may call the API server: from this machine,
 // from another, and from a pod through the kubernetes Service.
-func (p *PKI) apiServingProfile() profile {
-	names := append(p.hostNames(), "kubernetes", "kubernetes.default", "kubernetes.default.svc",
-		"kubernetes.default.svc."+p.opts.ClusterDomain)
-	ips := append(p.hostIPs(), p.opts.ServiceIP)
-	for _, san := range p.opts.SANs {
+func (o Options) apiServingProfile() profile {
+	names := append(o.hostNames(), "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"kubernetes.default.svc."+o.ClusterDomain)
+	ips := append(o.hostIPs(), o.ServiceIP)
+	for _, san := range o.SANs {
 		if ip := net.ParseIP(san); ip != nil {
 			ips = append(ips, ip)
 		} else {
@@ -146,25 +158,4 @@ func (p *PKI) apiServingProfile() profile {
 		}
 	}
 	return profile{user: "kube-apiserver", usage: asServer, names: names, ips: ips}
-}
-
-// Node returns a node's two certificates, issuing them if needed: client is how its agent calls the
-// API server (system:node:NAME in system:nodes), serving is how the agent is called.
-func (p *PKI) Node(name string, ips []net.IP) (client, serving *KeyPair, err error) {
-	dir := filepath.Join(p.dir, "nodes", name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("pki: %w", err)
-	}
-	user := "system:node:" + name
-	client, err = p.cluster.pair(filepath.Join(dir, "client"),
-		profile{user: user, groups: []string{"system:nodes"}, usage: asClient}, p.opts.Now())
-	if err != nil {
-		return nil, nil, fmt.Errorf("pki: %w", err)
-	}
-	serving, err = p.cluster.pair(filepath.Join(dir, "serving"), profile{user: user, groups: []string{"system:nodes"},
-		usage: asServer, names: []string{name, localhost}, ips: append([]net.IP{net.IPv4(127, 0, 0, 1)}, ips...)}, p.opts.Now())
-	if err != nil {
-		return nil, nil, fmt.Errorf("pki: %w", err)
-	}
-	return client, serving, nil
 }

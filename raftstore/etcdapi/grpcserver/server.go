@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
+
+	"kontiki/internal/livetls"
 )
 
 // Config says how calls are served.
@@ -61,8 +63,7 @@ const acceptPause = 10 * time.Millisecond
 func New(config Config) *Server {
 	s := &Server{config: config, methods: map[string]*method{}, work: make(chan *stream), conns: map[*conn]struct{}{}}
 	if config.TLS != nil {
-		s.config.TLS = config.TLS.Clone()
-		s.config.TLS.NextProtos = []string{"h2"}
+		s.config.TLS = livetls.Server(config.TLS, func(c *tls.Config) { c.NextProtos = []string{"h2"} })
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
