@@ -29,10 +29,14 @@ func (s *Store) Create(ctx context.Context, obj runtime.Object, options CreateOp
 		if err != nil {
 			return nil, err
 		}
+		w.beside = options.Beside
 		object, err := s.commit(ctx, w)
 		if lost, ok := asLost(err); ok {
 			if lost.current != nil {
 				return nil, ErrExists
+			}
+			if lost.beside {
+				return nil, ErrBeside
 			}
 			if lost.claim != nil && (attempt == claimAttempts || s.row.Strategy.Allocate == nil) {
 				return nil, lost.claim

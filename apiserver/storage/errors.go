@@ -14,6 +14,8 @@ var (
 	ErrNotFound = errors.New("storage: object does not exist")
 	// ErrExists: an object of that name exists already.
 	ErrExists = errors.New("storage: object exists already")
+	// ErrBeside: what was to be written beside an object has changed meanwhile.
+	ErrBeside = errors.New("storage: what is written beside the object has changed meanwhile")
 	// ErrContinueToken: the continue token was not made by this server, or not for this list.
 	ErrContinueToken = errors.New("invalid continue token: continue key is not valid")
 	// ErrInvalidName: a name or namespace that cannot be part of a key.

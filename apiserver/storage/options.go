@@ -48,6 +48,8 @@ type List struct {
 // CreateOptions of Store.Create.
 type CreateOptions struct {
 	DryRun bool // do all but the transaction
+	// Beside are written in the same transaction. If one of them has changed meanwhile, the error is ErrBeside.
+	Beside []*Beside
 }
 
 // UpdateOptions of Store.Update.
@@ -61,6 +63,9 @@ type UpdateOptions struct {
 	// CreateMissing calls the update func with nil if there is no object, and creates what it returns.
 	CreateMissing bool
 	DryRun        bool
+	// Beside, if set, is asked after each call of the change what is to be written in the same transaction.
+	// If one of them has changed meanwhile, the change is called again.
+	Beside func() []*Beside
 }
 
 // Result is what became of a write.

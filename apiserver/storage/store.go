@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"kontiki/apiserver/registry"
 	"kontiki/mvcc"
@@ -21,6 +22,8 @@ type Store struct {
 	codec codec
 	cache *watch.Cache
 	turns turns // of updates
+
+	written atomic.Int64 // the last revision that this server has made of an object of the row
 }
 
 func newStore(b *Backend, row *registry.Resource) *Store {

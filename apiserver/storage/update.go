@@ -133,6 +133,9 @@ func (u *update) replace(ctx context.Context, next runtime.Object) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
+	if u.options.Beside != nil {
+		w.beside = u.options.Beside()
+	}
 	if u.current != nil && bytes.Equal(w.value, u.current.Value()) {
 		return Result{Object: u.current}, nil
 	}
