@@ -19,7 +19,7 @@ import (
 
 // prepare makes obj ready to be stored in place of old, which is nil when obj is created: admission completes it, the row's
 // strategy and validation have their turn, and admission has the last word.
-func (s *Server) prepare(ctx context.Context, t *target, obj, old runtime.Object, options writeOptions) error {
+func (s *Server) prepare(ctx context.Context, t *target, obj, old runtime.Object, options writeOptions, beside *besides) error {
 	if !admitted(ctx) {
 		return t.prepareWrite(ctx, obj, old)
 	}
@@ -41,7 +41,10 @@ func (s *Server) prepare(ctx context.Context, t *target, obj, old runtime.Object
 			return err
 		}
 	}
-	return s.admission.Validate(ctx, request)
+	if err := s.admission.Validate(ctx, request); err != nil {
+		return err
+	}
+	return beside.charge(ctx, request)
 }
 
 func (t *target) prepareWrite(ctx context.Context, obj, old runtime.Object) error {
@@ -156,9 +159,11 @@ func (l lookup) Get(ctx context.Context, resource schema.GroupVersionResource, n
 	return l.s.find(ctx, resource, namespace, name)
 }
 
-// List implements admission.Objects. It is consistent: a LimitRange that was created a moment ago counts.
+// List implements admission.Objects. What was written through this server a moment ago counts; what was written through
+// another one counts as soon as this one hears of it. Nobody is asked, so that a create costs no more than its own write.
 func (l lookup) List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {
-	list, err := l.s.storeOf(l.s.table.Lookup(resource)).List(ctx, storage.ListOptions{Selection: storage.Selection{Namespace: namespace}})
+	store := l.s.storeOf(l.s.table.Lookup(resource))
+	list, err := store.List(ctx, storage.ListOptions{Selection: storage.Selection{Namespace: namespace}, ResourceVersion: store.Written()})
 	if err != nil {
 		return nil, err
 	}

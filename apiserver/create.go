@@ -86,10 +86,18 @@ func (s *Server) create(ctx context.Context, t *target, obj runtime.Object, opti
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepare(ctx, t, obj, nil, options); err != nil {
+	beside := &besides{s: s}
+	defer beside.end()
+	if err := s.prepare(ctx, t, obj, nil, options, beside); err != nil {
 		return nil, err
 	}
-	created, err := t.store.Create(ctx, obj, storage.CreateOptions{DryRun: options.dryRun})
+	created, err := t.store.Create(ctx, obj, storage.CreateOptions{DryRun: options.dryRun, Beside: beside.written()})
+	for errors.Is(err, storage.ErrBeside) {
+		if err := beside.again(ctx); err != nil {
+			return nil, err
+		}
+		created, err = t.store.Create(ctx, obj, storage.CreateOptions{Beside: beside.written()})
+	}
 	if errors.Is(err, storage.ErrExists) {
 		return nil, s.alreadyExists(ctx, t, accessor(obj))
 	}

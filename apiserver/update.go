@@ -75,21 +75,24 @@ type change struct {
 
 // change runs a change through the row's strategy and into the store.
 func (s *Server) change(ctx context.Context, t *target, c change) (storage.Result, error) {
+	beside := &besides{s: s}
+	defer beside.end()
 	result, err := t.store.Update(ctx, t.namespace, t.name, storage.UpdateOptions{
 		UID:           c.uid,
 		From:          c.from,
 		CreateMissing: c.allowMissing,
 		DryRun:        c.options.dryRun,
+		Beside:        beside.written,
 	}, func(current *watch.Object) (runtime.Object, error) {
 		if current == nil {
-			return s.createByChange(ctx, t, c)
+			return s.createByChange(ctx, t, c, beside)
 		}
-		return s.changeExisting(ctx, t, c, current.Object())
+		return s.changeExisting(ctx, t, c, current.Object(), beside)
 	})
 	return result, t.storeError(err, t.name)
 }
 
-func (s *Server) createByChange(ctx context.Context, t *target, c change) (runtime.Object, error) {
+func (s *Server) createByChange(ctx context.Context, t *target, c change, beside *besides) (runtime.Object, error) {
 	obj, err := c.next(ctx, t.resource.New())
 	if err != nil {
 		return nil, err
@@ -107,10 +110,10 @@ func (s *Server) createByChange(ctx context.Context, t *target, c change) (runti
 	if err := s.checkNamespace(ctx, t, t.name); err != nil {
 		return nil, err
 	}
-	return obj, s.prepare(ctx, t, obj, nil, c.options)
+	return obj, s.prepare(ctx, t, obj, nil, c.options, beside)
 }
 
-func (s *Server) changeExisting(ctx context.Context, t *target, c change, old runtime.Object) (runtime.Object, error) {
+func (s *Server) changeExisting(ctx context.Context, t *target, c change, old runtime.Object, beside *besides) (runtime.Object, error) {
 	obj, err := c.next(ctx, old.DeepCopyObject())
 	if err != nil {
 		return nil, err
@@ -125,7 +128,7 @@ func (s *Server) changeExisting(ctx context.Context, t *target, c change, old ru
 	if !sameRevision(m, old) {
 		return nil, t.conflict(optimisticLockMessage)
 	}
-	if err := s.prepare(ctx, t, obj, old, c.options); err != nil {
+	if err := s.prepare(ctx, t, obj, old, c.options, beside); err != nil {
 		return nil, err
 	}
 	if t.finished(obj, old) {

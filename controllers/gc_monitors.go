@@ -40,6 +40,8 @@ type monitors struct {
 	graph     *ownerGraph
 	// look is told which uids to reconcile.
 	look func(...Request)
+	// gone is told of each object that is deleted, of whichever resource. Nil until somebody wants to know.
+	gone func(resource schema.GroupResource, namespace string)
 	log  *slog.Logger
 
 	mu      sync.Mutex // guards the rest; never held while calling the API or the graph
@@ -69,6 +71,7 @@ func addGarbageCollector(m *manager) error {
 	}
 	c := m.add("garbage-collector", 10, &garbageCollector{metadata: meta, graph: mon.graph, monitors: mon, recorder: m.recorder("garbage-collector")})
 	mon.look = c.enqueue
+	m.monitors = mon
 	m.background = append(m.background, mon.run)
 	return nil
 }
@@ -172,6 +175,9 @@ func (m *monitors) start(ctx context.Context, res resource, informers *sync.Wait
 		DeleteFunc: func(obj any) {
 			if meta, ok := apiclient.LastKnown[*metav1.PartialObjectMetadata](obj); ok {
 				m.enqueue(m.graph.forget(meta.UID))
+				if m.gone != nil {
+					m.gone(res.gvr.GroupResource(), meta.Namespace)
+				}
 			}
 		},
 	})
@@ -225,6 +231,18 @@ func (m *monitors) lookup(kind schema.GroupKind) (resource, bool) {
 	defer m.mu.Unlock()
 	res, ok := m.kinds[kind]
 	return res, ok
+}
+
+// servedAs finds the version in which a namespaced resource is served.
+func (m *monitors) servedAs(resource schema.GroupResource) (schema.GroupVersionResource, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, res := range m.kinds {
+		if res.namespaced && res.gvr.GroupResource() == resource {
+			return res.gvr, true
+		}
+	}
+	return schema.GroupVersionResource{}, false
 }
 
 // groupOf cuts the version from an apiVersion.

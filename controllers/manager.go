@@ -29,6 +29,8 @@ type manager struct {
 
 	broadcaster record.EventBroadcaster
 	controllers []*controller
+	// monitors see every object that can be deleted (addGarbageCollector).
+	monitors *monitors
 	// background are the loops that are not reconcilers: each runs until its context ends.
 	background []func(context.Context)
 }

@@ -59,6 +59,7 @@ func (m *manager) addAll() error {
 		addEndpointSlice, addEndpoints, addEndpointMirror,
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
+		addResourceQuota,
 	} {
 		if err := add(m); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 // Plugin is a plugin with its name, by which it can be switched off.
 type Plugin struct {
 	Name string
-	Impl any // a Mutator, a Validator, or both
+	Impl any // a Mutator, a Validator, a Charger, or several of them
 }
 
 // Config of a Chain.
@@ -32,6 +32,7 @@ func builtin(objects Objects) []Plugin {
 		{"DefaultStorageClass", defaultStorageClass{objects}},
 		{"DefaultIngressClass", defaultIngressClass{objects}},
 		{"NodeRestriction", nodeRestriction{}},
+		{"ResourceQuota", resourceQuota{objects}},
 	}
 }
 
@@ -51,6 +52,9 @@ func New(objects Objects, config Config) (*Chain, error) {
 		if v, ok := p.Impl.(Validator); ok {
 			c.validators = append(c.validators, v)
 		}
+		if ch, ok := p.Impl.(Charger); ok {
+			c.chargers = append(c.chargers, ch)
+		}
 	}
 	for _, name := range config.Disabled {
 		if !slices.Contains(c.names, name) {
@@ -65,6 +69,7 @@ type Chain struct {
 	names      []string // of all, those that are off too
 	mutators   []Mutator
 	validators []Validator
+	chargers   []Charger
 }
 
 // Mutate completes the request's object.
@@ -81,6 +86,16 @@ func (c *Chain) Mutate(ctx context.Context, r *Request) error {
 func (c *Chain) Validate(ctx context.Context, r *Request) error {
 	for _, v := range c.validators {
 		if err := v.Validate(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Charge writes what is to be written beside the object, or refuses the request.
+func (c *Chain) Charge(ctx context.Context, r *Request) error {
+	for _, ch := range c.chargers {
+		if err := ch.Charge(ctx, r); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,10 @@ type Request struct {
 	// a domain ("pod-security.kubernetes.io/enforce-policy"); the first value of a key stays.
 	Annotate func(key, value string)
 
+	// Beside takes hold of another object, to be changed in the transaction that writes Object. It is for Chargers, which
+	// take several in the order of their names; nil in a dry run, and where nothing is written.
+	Beside func(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (Companion, error)
+
 	// lists are those that this request has asked for: a consistent list costs a question to the other members of the store.
 	lists map[schema.GroupVersionResource][]runtime.Object
 }
@@ -72,6 +76,20 @@ type Mutator interface {
 // Validator refuses objects. It does not change them.
 type Validator interface {
 	Validate(ctx context.Context, r *Request) error
+}
+
+// Charger writes something beside the request's object: what is used of a quota. It comes last, when nobody else can refuse the
+// request any more, and again if what it has taken hold of has changed before it was written.
+type Charger interface {
+	Charge(ctx context.Context, r *Request) error
+}
+
+// Companion is an object that is written together with the request's, or not at all.
+type Companion interface {
+	// Object is the newest version that the server knows of, shared; nil if there is none any more.
+	Object() (runtime.Object, error)
+	// Set says what it becomes; without it, it stays.
+	Set(next runtime.Object)
 }
 
 // Objects is what plugins look up in the cluster.

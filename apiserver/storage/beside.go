@@ -55,6 +55,9 @@ func (b *Beside) Object() (runtime.Object, error) { return decoded(b.current) }
 // Set says what the object becomes; nil leaves it as it is. There must be an object.
 func (b *Beside) Set(next runtime.Object) { b.next = next }
 
+// Changed says whether Set has been called.
+func (b *Beside) Changed() bool { return b.next != nil }
+
 // addTo makes the update part of a transaction, which reads what is there instead if the condition does not hold.
 func (b *Beside) addTo(txn *mvcc.TxnRequest) error {
 	value, err := b.store.codec.Encode(b.next)
