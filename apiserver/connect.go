@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -40,7 +41,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request, t *target) erro
 	case *corev1.Node:
 		return s.nodes.Node(w, r, o, t.name, t.subpath)
 	case *corev1.Service:
-		slices, err := s.slicesOf(r, o)
+		slices, err := s.slicesOf(r.Context(), o, "")
 		if err != nil {
 			return err
 		}
@@ -65,10 +66,11 @@ func (s *Server) nodeOf(r *http.Request, pod *corev1.Pod) (*corev1.Node, error) 
 	return obj.Object().(*corev1.Node), nil
 }
 
-// slicesOf returns the endpoint slices of a service.
-func (s *Server) slicesOf(r *http.Request, service *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+// slicesOf returns the endpoint slices of a service, at a resourceVersion as in lists: none in particular is now, "0" what this
+// server has at hand.
+func (s *Server) slicesOf(ctx context.Context, service *corev1.Service, resourceVersion string) ([]*discoveryv1.EndpointSlice, error) {
 	row := s.table.Lookup(schema.GroupVersionResource{Group: discoveryv1.GroupName, Version: "v1", Resource: "endpointslices"})
-	list, err := s.storeOf(row).List(r.Context(), storage.ListOptions{Selection: storage.Selection{
+	list, err := s.storeOf(row).List(ctx, storage.ListOptions{ResourceVersion: resourceVersion, Selection: storage.Selection{
 		Namespace: service.Namespace,
 		Labels:    labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}),
 	}})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 
 	"kontiki/apiserver/admission"
+	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -125,6 +126,7 @@ type Server struct {
 	nodes     *nodeproxy.Proxy // streams to node agents and pods
 	tokens    *tokens.Issuer
 	admission *admission.Chain
+	webhooks  *webhook.Webhooks
 	policy    atomic.Pointer[rbac.Policy]
 	handler   http.Handler
 
@@ -158,6 +160,7 @@ func New(config Config) (*Server, error) {
 	s.policy.Store(rbac.Compile(rbac.Objects{})) // nobody but masters may do anything until the roles are read
 	s.inFlight, s.bodies = newInFlight(s.metrics), newBodies(s.metrics)
 	s.metrics.registry.MustRegister(config.Collectors...)
+	config.Admission.Dynamic = s.dynamicAdmission()
 	if s.admission, err = admission.New(lookup{s}, config.Admission); err != nil {
 		return nil, err
 	}
@@ -178,6 +181,7 @@ func (s *Server) Ready() bool { return s.bootstrapped() == nil && s.notStopping(
 func (s *Server) Close() {
 	s.stop()
 	s.nodes.Close()
+	s.webhooks.Close()
 	s.storage.Close()
 }
 
@@ -225,6 +229,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background.Go(func() { s.keepBootstrapObjects(bootstrap) })
 	background.Go(func() { s.follow(bootstrap, "flow control", flowObjects, s.configureFlows) })
 	background.Go(func() { s.follow(bootstrap, "authorization", policyObjects, s.loadPolicy) })
+	background.Go(func() { s.follow(bootstrap, "webhooks", webhookObjects, s.loadWebhooks) })
 	defer func() {
 		cancel()
 		background.Wait()

@@ -17,7 +17,9 @@ type Plugin struct {
 type Config struct {
 	// Disabled are names of plugins that do not run.
 	Disabled []string
-	// Last run after those of this package.
+	// Dynamic run after those of this package: webhooks and policies, which see what the cluster itself has decided.
+	Dynamic []Plugin
+	// Last run after all others.
 	Last []Plugin
 }
 
@@ -39,7 +41,7 @@ func builtin(objects Objects) []Plugin {
 // New returns the plugins in the order in which they run, but for those that are disabled. The error is a name that no
 // plugin has.
 func New(objects Objects, config Config) (*Chain, error) {
-	all := append(builtin(objects), config.Last...)
+	all := slices.Concat(builtin(objects), config.Dynamic, config.Last)
 	c := &Chain{}
 	for _, p := range all {
 		c.names = append(c.names, p.Name)
@@ -72,8 +74,17 @@ type Chain struct {
 	chargers   []Charger
 }
 
-// Mutate completes the request's object.
+// Mutate completes the request's object, in two rounds if need be (reinvocation.go).
 func (c *Chain) Mutate(ctx context.Context, r *Request) error {
+	err := c.mutateOnce(ctx, r)
+	if err != nil || !r.rounds.again {
+		return err
+	}
+	r.rounds.second = true
+	return c.mutateOnce(ctx, r)
+}
+
+func (c *Chain) mutateOnce(ctx context.Context, r *Request) error {
 	for _, m := range c.mutators {
 		if err := m.Mutate(ctx, r); err != nil {
 			return err

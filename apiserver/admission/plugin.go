@@ -50,6 +50,8 @@ type Request struct {
 
 	// lists are those that this request has asked for: a consistent list costs a question to the other members of the store.
 	lists map[schema.GroupVersionResource][]runtime.Object
+
+	rounds rounds
 }
 
 // list returns all objects of a resource in a namespace (of the cluster, if it is empty), the same for all of a request.

@@ -73,12 +73,26 @@ func (p *Proxy) Service(
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", name))
 	}
+	address, err := Endpoint(service, slices, name, port)
+	if err != nil {
+		return err
+	}
+	host, number, err := net.SplitHostPort(address)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return p.forward(w, r, p.plain, location(scheme, host, number), path)
+}
+
+// Endpoint picks one of a service's ready endpoints that serve a port, by its name or number, and returns its address,
+// host:port. Errors, which are API status errors, call the service by name.
+func Endpoint(service *corev1.Service, slices []*discoveryv1.EndpointSlice, name, port string) (string, error) {
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 	}
 	portName, found := servicePort(service, port)
 	if !found {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port, service.Name))
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port, service.Name))
 	}
 	var ready []string
 	for _, s := range slices {
@@ -94,16 +108,14 @@ func (p *Proxy) Service(
 		}
 	}
 	if len(ready) == 0 {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 	}
-	host, number, err := net.SplitHostPort(ready[rand.IntN(len(ready))])
+	address := ready[rand.IntN(len(ready))]
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return "", apierrors.NewInternalError(err)
 	}
-	if err := mayReach(host); err != nil {
-		return err
-	}
-	return p.forward(w, r, p.plain, location(scheme, host, number), path)
+	return address, mayReach(host)
 }
 
 // mayReach refuses addresses that would lead a client to this machine itself or to a cloud's metadata service:

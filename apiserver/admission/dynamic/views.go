@@ -58,8 +58,15 @@ func (v *Views) As(kind schema.GroupVersionKind) (*View, error) {
 	return view, nil
 }
 
-// Replace gives the request's object the content of obj, which is of that kind, and forgets the views of what it was.
+// New is an empty object of a kind.
+func (v *Views) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	return v.versions.New(kind)
+}
+
+// Replace gives the request's object the content of obj, which is of that kind, with what obj leaves out, and forgets the
+// views of what it was.
 func (v *Views) Replace(obj runtime.Object, kind schema.GroupVersionKind) error {
+	v.versions.Default(obj, kind)
 	converted, err := v.versions.Convert(obj, kind, v.request.Kind)
 	if err != nil {
 		return err
