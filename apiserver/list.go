@@ -37,7 +37,7 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, t *target) er
 // selection narrows a list or watch to what the request may see. A field selector on the name alone
 // is the usual way to watch one object, so the store is told.
 func selection(t *target, options *internalversion.ListOptions) storage.Selection {
-	chosen := storage.Selection{Namespace: t.namespace, Labels: options.LabelSelector, Fields: options.FieldSelector}
+	chosen := storage.Selection{Namespace: t.namespace, Name: t.name, Labels: options.LabelSelector, Fields: options.FieldSelector}
 	if options.FieldSelector != nil {
 		if name, ok := options.FieldSelector.RequiresExactMatch("metadata.name"); ok && name != "" {
 			chosen.Name = name

@@ -16,9 +16,11 @@ import (
 //	RESOURCE [/NAME [/SUBRESOURCE [/SUBPATH…]]]          of the cluster, or lists of all namespaces
 //	namespaces/NAMESPACE/RESOURCE [/NAME [/SUBRESOURCE [/SUBPATH…]]]
 //	namespaces/NAME/status, finalize, history            not a resource called status in a namespace
+//	watch/…                                              any of these, to watch: how it was done before ?watch=true
 //
 // Slashes at the end say nothing, as in kube-apiserver: its router and its RequestInfoFactory both take them off. Only a
-// subpath keeps them, since what is proxied may tell a/ from a. Any other piece that is empty makes the path unknown.
+// subpath keeps them, since what is proxied may tell a/ from a. A namespace that is empty means all of them: so clients
+// write it that build URLs of pieces. Any other piece that is empty makes the path unknown.
 func matchResource(r *http.Request, match *mux.RouteMatch) bool {
 	vars, ok := resourcePath(r.URL.Path)
 	if ok {
@@ -48,12 +50,12 @@ func resourcePath(path string) (vars map[string]string, ok bool) {
 	if group != "" {
 		vars["group"] = group
 	}
+	if below, found := strings.CutPrefix(rest, "watch/"); found && strings.Trim(below, "/") != "" {
+		vars["watch"], rest = "true", below
+	}
 	if below, inNamespace := strings.CutPrefix(rest, "namespaces/"); inNamespace {
 		namespace, inside, _ := strings.Cut(below, "/")
 		if what := strings.TrimRight(inside, "/"); what != "" && !slices.Contains(ownSubresources, what) {
-			if namespace == "" {
-				return nil, false
-			}
 			vars["namespace"], rest = namespace, inside
 		}
 	}

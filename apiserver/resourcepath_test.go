@@ -15,10 +15,10 @@ import (
 // fits first: what resourcePath is to agree with once the slashes at the end are off.
 var objectPaths = []string{
 	"/{resource:namespaces}/{name}/{subresource:status|finalize|history}",
-	"/namespaces/{namespace}/{resource}/{name}",
-	"/namespaces/{namespace}/{resource}",
-	"/namespaces/{namespace}/{resource}/{name}/{subresource}",
-	"/namespaces/{namespace}/{resource}/{name}/{subresource}/{subpath:.*}",
+	"/namespaces/{namespace:[^/]*}/{resource}/{name}",
+	"/namespaces/{namespace:[^/]*}/{resource}",
+	"/namespaces/{namespace:[^/]*}/{resource}/{name}/{subresource}",
+	"/namespaces/{namespace:[^/]*}/{resource}/{name}/{subresource}/{subpath:.*}",
 	unknownInNamespace,
 	"/{resource}",
 	"/{resource}/{name}",
@@ -28,11 +28,11 @@ var objectPaths = []string{
 
 // unknownInNamespace is of no resource: without it, what a namespace has with a piece missing, as in namespaces/a/pods//log,
 // would fit the last pattern, as a subresource called pods of the namespace.
-const unknownInNamespace = "/namespaces/{namespace}/{resource}/{rest:.*}"
+const unknownInNamespace = "/namespaces/{namespace:[^/]*}/{resource}/{rest:.*}"
 
 func TestResourcePathsAgreeWithPatterns(t *testing.T) {
 	router := patternRouter()
-	piece := rapid.SampledFrom([]string{"", "api", "apis", "v1", "apps", "namespaces", "a", "pods", "status", "finalize", "history", "log", "x:y", "é"})
+	piece := rapid.SampledFrom([]string{"", "api", "apis", "v1", "apps", "namespaces", "a", "pods", "status", "finalize", "history", "log", "watch", "x:y", "é"})
 	rapid.Check(t, func(t *rapid.T) {
 		path := "/" + rapid.SampledFrom([]string{"api/v1/", "apis/apps/v1/", "api/", "apis/", "apis/apps/", "", "x/"}).Draw(t, "base") +
 			strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "/")
@@ -47,7 +47,7 @@ func TestResourcePathsAgreeWithPatterns(t *testing.T) {
 
 func patternRouter() *mux.Router {
 	router := mux.NewRouter().SkipClean(true)
-	for _, base := range []string{"/api/{version}", "/apis/{group}/{version}"} {
+	for _, base := range []string{"/api/{version}/{watch:watch}", "/apis/{group}/{version}/{watch:watch}", "/api/{version}", "/apis/{group}/{version}"} {
 		for _, path := range objectPaths {
 			router.Handle(base+path, http.NotFoundHandler()).Name(path)
 		}
@@ -60,6 +60,9 @@ func byPattern(router *mux.Router, path string) (vars map[string]string, known b
 	var match mux.RouteMatch
 	if !router.Match(&http.Request{Method: "GET", URL: &url.URL{Path: trimmed}}, &match) || match.Route.GetName() == unknownInNamespace {
 		return nil, false
+	}
+	if match.Vars["watch"] != "" {
+		match.Vars["watch"] = "true"
 	}
 	if _, ok := match.Vars["subpath"]; ok {
 		match.Vars["subpath"] += path[len(trimmed):]
@@ -93,8 +96,12 @@ func TestResourcePathSlashes(t *testing.T) {
 		"/apis//v1/pods":                           nil,
 		"/apis/apps//deployments":                  nil,
 		"/api/v1/namespaces/a//pods":               nil,
-		"/api/v1/namespaces//pods":                 nil, // there a list of all namespaces: a client that lost its namespace
-		"/api/v1/namespaces//pods/p":               nil, // there 400
+		"/api/v1/namespaces//pods":                 {"version": "v1", "namespace": "", "resource": "pods"},
+		"/api/v1/namespaces//pods/p":               {"version": "v1", "namespace": "", "resource": "pods", "name": "p"}, // 400
+		"/api/v1/namespaces///pods":                nil,
+		"/api/v1/watch/pods":                       {"version": "v1", "watch": "true", "resource": "pods"},
+		"/api/v1/watch/namespaces/a/pods/p":        {"version": "v1", "watch": "true", "namespace": "a", "resource": "pods", "name": "p"},
+		"/api/v1/watch/":                           {"version": "v1", "resource": "watch"}, // of which there is none
 		"/api/v1/namespaces/a/pods//status":        nil, // there 400
 	} {
 		got, ok := resourcePath(path)

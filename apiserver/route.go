@@ -25,10 +25,9 @@ func (s *Server) routes() http.Handler {
 	others.Handle(keysPath, handlerFunc(s.serveKeys))
 	others.Handle("/metrics", s.metrics.handler())
 	unknown := handlerFunc(func(http.ResponseWriter, *http.Request) error { return errNotFoundPath() })
-	found := discovery.Handler(s.table, unknown)
+	found := readOnly(discovery.Handler(s.table, unknown))
 	for _, path := range []string{"/api", "/api/{version}", "/apis", "/apis/{group}", "/apis/{group}/{version}"} {
-		others.Handle(path, found)
-		others.Handle(path+"/", found)
+		others.Handle(path+"{slashes:/*}", found)
 	}
 	v3 := openapi.V3Handler(s.table)
 	others.Handle("/openapi/v3", v3)
@@ -41,6 +40,17 @@ func (s *Server) routes() http.Handler {
 	}
 	router.NotFoundHandler = s.authorizePath(http.NotFoundHandler()) // outside the API, as plain text
 	return router
+}
+
+// readOnly lets nobody write a document.
+func readOnly(document http.Handler) http.Handler {
+	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return errMethodNotAllowed()
+		}
+		document.ServeHTTP(w, r)
+		return nil
+	})
 }
 
 // servePaths lists what is at the root, as Kubernetes does for people with curl.

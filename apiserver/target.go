@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kontiki/apiserver/registry"
@@ -122,10 +123,19 @@ func (s *Server) resolve(r *http.Request) (*target, error) {
 	if t.namespace != "" && !t.resource.Namespaced {
 		return nil, errNotFoundPath()
 	}
-	if t.namespace == "" && t.resource.Namespaced && t.name != "" {
-		return nil, errNotFoundPath()
+	t.verb = verbOf(r, t)
+	if t.namespace == "" && t.resource.Namespaced {
+		if _, mentioned := vars["namespace"]; mentioned && t.verb != "list" && t.verb != "watch" {
+			return nil, badRequest("Namespace parameter required.") // the piece of the path is empty
+		}
+		if t.name != "" {
+			return nil, errNotFoundPath()
+		}
 	}
-	if t.verb = verbOf(r, t); !t.allows(t.verb) {
+	if faults := path.IsValidPathSegmentName(t.name); len(faults) > 0 {
+		return nil, badRequest("Name parameter invalid: %q: %s", t.name, strings.Join(faults, ", "))
+	}
+	if !t.allows(t.verb) {
 		return nil, errMethodNotAllowed()
 	}
 	if t.resource.Answers == nil {
@@ -136,6 +146,13 @@ func (s *Server) resolve(r *http.Request) (*target, error) {
 
 // verbOf translates method and URL into the API's verb; empty if there is none.
 func verbOf(r *http.Request, t *target) string {
+	watching := mux.Vars(r)["watch"] != ""
+	switch {
+	case watching && r.Method == http.MethodGet:
+		return "watch"
+	case watching:
+		return ""
+	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		switch {

@@ -1,7 +1,9 @@
 package apiserver_test
 
 import (
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -39,6 +42,61 @@ func TestAP02_WatchStartsAfter(t *testing.T) {
 		require.Equal(t, changed, first.Object.GetResourceVersion())
 		require.Equal(t, "DELETED:c", c.next(frames).String())
 	}
+}
+
+// A watch by its old URL, without ?watch=true: of a collection, and of one object.
+func TestWatchPaths(t *testing.T) {
+	_, c := start(t)
+	from := c.post(maps, configMap("c", "")).ok().resourceVersion()
+	all := c.watch("/api/v1/watch/namespaces/default/configmaps?resourceVersion=" + from)
+	one := c.watch("/api/v1/watch/namespaces/default/configmaps/d?resourceVersion=" + from)
+	c.patch(maps+"/c", mergePatch, `{"data":{"k":"2"}}`).ok()
+	c.post(maps, configMap("d", "")).ok()
+	require.Equal(t, []string{"MODIFIED:c", "ADDED:d"}, c.take(all, 2))
+	require.Equal(t, []string{"ADDED:d"}, c.take(one, 1))
+}
+
+// TestStreamedListIsCompressed: what comes at once is compressed for a client that takes it, and what comes later still
+// arrives when it happens.
+func TestStreamedListIsCompressed(t *testing.T) {
+	_, c := start(t)
+	for i := range 20 {
+		c.post(maps, configMap(fmt.Sprintf("m%d", i), "")).ok()
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.base+maps+"?"+initialEvents+"&timeoutSeconds=30", nil)
+	require.NoError(t, err)
+	request.Header.Set("Accept-Encoding", "gzip") // said here, Go's client leaves the body as it came
+	response, err := c.http.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, "gzip", response.Header.Get("Content-Encoding"))
+	require.Equal(t, "Accept-Encoding", response.Header.Get("Vary"))
+	body, err := gzip.NewReader(response.Body)
+	require.NoError(t, err)
+	frames := json.NewDecoder(body)
+	next := func() (f frame) {
+		var raw struct {
+			Type   string
+			Object map[string]any
+		}
+		require.NoError(t, frames.Decode(&raw))
+		return frame{raw.Type, unstructured.Unstructured{Object: raw.Object}}
+	}
+	for range 20 {
+		require.Equal(t, "ADDED", next().Type)
+	}
+	end := next().Object
+	require.Equal(t, "true", end.GetAnnotations()[metav1.InitialEventsAnnotationKey])
+	for i := range 3 {
+		c.post(maps, configMap(fmt.Sprintf("late%d", i), "")).ok()
+		event := next()
+		for event.Type == "BOOKMARK" {
+			event = next()
+		}
+		require.Equal(t, fmt.Sprintf("ADDED:late%d", i), event.String())
+	}
+	plain := c.watch(maps+"?"+initialEvents, "Accept-Encoding", "identity")
+	require.Equal(t, "ADDED", c.next(plain).Type)
 }
 
 // TestAP03_EndOfInitialEvents: the bookmark comes on every path: empty, filtered to nothing, Table.

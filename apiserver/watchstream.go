@@ -3,8 +3,10 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -60,7 +62,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, t *target) e
 		defer stream.socket.close(stream.socket.hangUp(cancel))
 	}
 	defer stream.cutOff(ctx, s.config.AnswerTime)()
-	if err := stream.open(r); err != nil {
+	if err := stream.open(r, options.SendInitialEvents); err != nil {
 		return nil // the client is gone
 	}
 	leaveSeat(ctx)
@@ -92,8 +94,9 @@ type watchStream struct {
 	target  *target
 	encoder encoder
 	buffer  []byte
-	table   *table.Stream // set for asTable
-	socket  *watchSocket  // set if the client has asked for a WebSocket
+	table   *table.Stream     // set for asTable
+	socket  *watchSocket      // set if the client has asked for a WebSocket
+	gzip    *streamCompressor // set if what is sent is compressed
 }
 
 func newWatchStream(w http.ResponseWriter, r *http.Request, t *target, f form) (*watchStream, error) {
@@ -109,8 +112,9 @@ func newWatchStream(w http.ResponseWriter, r *http.Request, t *target, f form) (
 	return stream, nil
 }
 
-// open sends the headers at once: a client counts its watch as established from then on.
-func (s *watchStream) open(r *http.Request) error {
+// open sends the headers at once: a client counts its watch as established from then on. initial is the client's
+// sendInitialEvents.
+func (s *watchStream) open(r *http.Request, initial *bool) error {
 	if s.socket != nil {
 		return nil // it has answered
 	}
@@ -120,6 +124,7 @@ func (s *watchStream) open(r *http.Request) error {
 	}
 	sendWarnings(r.Context(), s.out.Header())
 	s.out.Header().Set("Content-Type", contentType)
+	s.gzip = compressorFor(s.out, r, initial)
 	s.out.WriteHeader(http.StatusOK)
 	return s.flush.Flush()
 }
@@ -169,6 +174,9 @@ func (s *watchStream) send(events []watch.Event) error {
 	if err := s.write(); err != nil {
 		return err
 	}
+	if s.gzip != nil && slices.ContainsFunc(events, func(e watch.Event) bool { return e.InitialEventsEnd }) {
+		s.gzip.later = true
+	}
 	if s.flush.Flush() != nil {
 		return errClientGone
 	}
@@ -176,7 +184,11 @@ func (s *watchStream) send(events []watch.Event) error {
 }
 
 func (s *watchStream) write() error {
-	_, err := s.out.Write(s.buffer)
+	var out io.Writer = s.out
+	if s.gzip != nil {
+		out = s.gzip
+	}
+	_, err := out.Write(s.buffer)
 	s.buffer = s.buffer[:0]
 	if cap(s.buffer) > 4*frameBufferLimit {
 		s.buffer = nil // one large object should not cost memory for the rest of the watch

@@ -20,7 +20,7 @@ type handler struct {
 	latest   atomic.Pointer[documents]
 }
 
-// Handler serves /api, /apis, /api/V, /apis/G and /apis/G/V, with or without a trailing slash. Any
+// Handler serves /api, /apis, /api/V, /apis/G and /apis/G/V, with or without slashes at the end. Any
 // other path, and any group or version that is not in the table, is for notFound. The method is not looked at.
 //
 // The aggregated form is served if the client's Accept header prefers it. Answers are JSON whatever
@@ -35,7 +35,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	path := strings.TrimSuffix(r.URL.Path, "/")
+	path := strings.TrimRight(r.URL.Path, "/")
 	if doc, ok := docs.aggregated[path]; ok && wantsAggregated(r.Header.Get("Accept")) {
 		writeTagged(w, r, doc)
 		return
