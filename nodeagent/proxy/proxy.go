@@ -1,0 +1,271 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// retryDelay is how long after a failed transaction the next is tried.
+const retryDelay = time.Second
+
+// byService is the name of the index that the package adds to the informer of slices.
+const byService = "proxy/service"
+
+// Config says for whom and where a proxy works.
+type Config struct {
+	// Node is the name of the own Node: endpoints on it are local.
+	Node string
+	// ServiceCIDRs are the ranges of cluster IPs, one for each family; PodCIDRs those of the cluster's pods.
+	ServiceCIDRs, PodCIDRs []netip.Prefix
+	// Table is the name of the nftables tables that the proxy owns. Default "kontiki-services".
+	Table string
+	// Informers are read for Services, EndpointSlices and the own Node. They must not have started.
+	Informers informers.SharedInformerFactory
+	// Log gets what goes wrong.
+	Log *slog.Logger
+}
+
+// Proxy keeps the rules of a node. Run does all its work.
+type Proxy struct {
+	cfg      Config
+	log      *slog.Logger
+	tables   []*table
+	services cache.Indexer
+	slices   cache.Indexer
+	nodes    cache.Indexer
+	synced   []cache.InformerSynced
+	pending  pending
+	health   *healthChecks
+
+	// Of Run alone.
+	at    here
+	rules map[string][]*ruleset // by service, one for each table
+	flows map[string][]flow     // UDP frontends by service
+	stale map[flowKey]flow      // of those that changed since flows were forgotten
+}
+
+// New prepares a proxy. The error wraps ErrConfig, or ErrNoNFTables where the machine cannot have one.
+func New(cfg Config) (*Proxy, error) {
+	if cfg.Table == "" {
+		cfg.Table = "kontiki-services"
+	}
+	if len(cfg.ServiceCIDRs) == 0 || cfg.Node == "" {
+		return nil, fmt.Errorf("%w: node and service ranges are required", ErrConfig)
+	}
+	p := &Proxy{
+		cfg: cfg, log: cfg.Log.With("component", "proxy"), at: here{node: cfg.Node}, pending: newPending(), health: newHealthChecks(cfg.Log),
+		rules: map[string][]*ruleset{}, flows: map[string][]flow{}, stale: map[flowKey]flow{},
+	}
+	for _, f := range families(cfg.ServiceCIDRs, cfg.PodCIDRs) {
+		t, err := newTable(f, cfg.Table)
+		if err != nil {
+			return nil, err
+		}
+		p.tables = append(p.tables, t)
+	}
+	return p, p.follow(cfg.Informers)
+}
+
+// follow has changes of what rules follow from arrive in pending.
+func (p *Proxy) follow(factory informers.SharedInformerFactory) error {
+	services := factory.Core().V1().Services().Informer()
+	endpoints := factory.Discovery().V1().EndpointSlices().Informer()
+	nodes := factory.Core().V1().Nodes().Informer()
+	if err := endpoints.AddIndexers(cache.Indexers{byService: func(obj any) ([]string, error) {
+		return []string{serviceOf(obj.(metav1.Object))}, nil
+	}}); err != nil {
+		return fmt.Errorf("proxy: index of EndpointSlices: %w", err)
+	}
+	p.services, p.slices, p.nodes = services.GetIndexer(), endpoints.GetIndexer(), nodes.GetIndexer()
+	for informer, keyOf := range map[cache.SharedIndexInformer]func(metav1.Object) string{
+		services:  func(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() },
+		endpoints: serviceOf,
+		nodes:     func(o metav1.Object) string { return p.ownNode(o) },
+	} {
+		registration, err := informer.AddEventHandler(p.pending.handler(keyOf))
+		if err != nil {
+			return fmt.Errorf("proxy: %w", err)
+		}
+		p.synced = append(p.synced, registration.HasSynced)
+	}
+	return nil
+}
+
+// serviceOf is the key of the Service that a slice belongs to.
+func serviceOf(slice metav1.Object) string {
+	return slice.GetNamespace() + "/" + slice.GetLabels()[discoveryv1.LabelServiceName]
+}
+
+// allServices is the key that stands for every Service.
+const allServices = ""
+
+// ownNode returns allServices for the own Node, whose labels decide which endpoints are near.
+func (p *Proxy) ownNode(o metav1.Object) string {
+	if o.GetName() == p.cfg.Node {
+		return allServices
+	}
+	return noService
+}
+
+// Run keeps the rules until ctx ends. They stay then: nodes keep working without their agent.
+func (p *Proxy) Run(ctx context.Context) error {
+	defer p.health.close()
+	if !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
+		return nil
+	}
+	p.pending.add(allServices)
+	for {
+		keys, ok := p.pending.take(ctx)
+		if !ok {
+			return nil
+		}
+		if err := p.sync(ctx, keys); err != nil && ctx.Err() == nil {
+			p.log.Error("rules of Services could not be written, they will be tried again", "err", err)
+			p.pending.addAfter(ctx, retryDelay, keys)
+		}
+	}
+}
+
+// Remove takes away all rules, of a proxy that does not run.
+func (p *Proxy) Remove(ctx context.Context) (err error) {
+	for _, t := range p.tables {
+		err = errors.Join(err, t.remove(ctx))
+	}
+	return err
+}
+
+// sync computes the rules of the Services that changed, and has the kernel follow.
+func (p *Proxy) sync(ctx context.Context, keys []string) error {
+	began := time.Now()
+	if slices.Contains(keys, allServices) {
+		p.readNode()
+		keys = p.everyService()
+	}
+	for _, key := range keys {
+		for _, f := range p.flows[key] {
+			p.stale[f.flowKey] = flow{flowKey: f.flowKey} // without endpoints, unless it still has some
+		}
+		p.compute(key)
+		for _, f := range p.flows[key] {
+			p.stale[f.flowKey] = f
+		}
+	}
+	for i, t := range p.tables {
+		if err := t.apply(ctx, p.sum(i)); err != nil {
+			return err
+		}
+	}
+	p.health.set(p.checks())
+	if err := forgetFlows(p.stale); err != nil {
+		return err
+	}
+	clear(p.stale)
+	p.log.Debug("rules written", "services", len(keys), "took", time.Since(began))
+	return nil
+}
+
+// readNode finds out where the proxy is.
+func (p *Proxy) readNode() {
+	if obj, exists, _ := p.nodes.GetByKey(p.cfg.Node); exists {
+		p.at.zone = obj.(*corev1.Node).Labels[corev1.LabelTopologyZone]
+	}
+}
+
+// everyService lists the Services that are there, and those that had rules.
+func (p *Proxy) everyService() []string {
+	keys := p.services.ListKeys()
+	for key := range p.rules {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// compute makes the rules of one Service.
+func (p *Proxy) compute(key string) {
+	delete(p.rules, key)
+	delete(p.flows, key)
+	obj, exists, _ := p.services.GetByKey(key)
+	if !exists || !handled(obj.(*corev1.Service)) {
+		return
+	}
+	service, ofService := obj.(*corev1.Service), p.slicesOf(key)
+	for _, t := range p.tables {
+		rules := newRuleset()
+		for _, port := range service.Spec.Ports {
+			f, ok := frontendOf(service, port, t.family.isIPv6)
+			if !ok {
+				continue
+			}
+			all := endpointsOf(ofService, port, t.family.isIPv6, p.at)
+			rules.add(&f, all, p.at, t.family)
+			if port.Protocol == corev1.ProtocolUDP {
+				p.flows[key] = append(p.flows[key], flowsOf(&f, all)...)
+			}
+		}
+		p.rules[key] = append(p.rules[key], rules)
+	}
+}
+
+func (p *Proxy) slicesOf(key string) []*discoveryv1.EndpointSlice {
+	objects, _ := p.slices.ByIndex(byService, key)
+	out := make([]*discoveryv1.EndpointSlice, len(objects))
+	for i, obj := range objects {
+		out[i] = obj.(*discoveryv1.EndpointSlice)
+	}
+	return out
+}
+
+// sum merges the rules of all Services for one table, in the order of their names.
+func (p *Proxy) sum(table int) *ruleset {
+	keys := make([]string, 0, len(p.rules))
+	for key := range p.rules {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	all := newRuleset()
+	for _, key := range keys {
+		for _, e := range all.merge(p.rules[key][table]) {
+			p.log.Warn("another Service has this address and port", "service", key, "what", e.key)
+		}
+	}
+	return all
+}
+
+// checks are the health checks that Services ask for, with the number of endpoints here.
+func (p *Proxy) checks() map[uint16]check {
+	checks := map[uint16]check{}
+	for key := range p.rules {
+		obj, exists, _ := p.services.GetByKey(key)
+		if !exists {
+			continue
+		}
+		s := obj.(*corev1.Service)
+		if s.Spec.HealthCheckNodePort == 0 || s.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
+			continue
+		}
+		here := map[netip.Addr]bool{} // an endpoint counts once, however many ports it has
+		for _, port := range s.Spec.Ports {
+			for _, t := range p.tables {
+				for _, e := range endpointsOf(p.slicesOf(key), port, t.family.isIPv6, p.at) {
+					if e.local && e.ready {
+						here[e.address.Addr()] = true
+					}
+				}
+			}
+		}
+		checks[uint16(s.Spec.HealthCheckNodePort)] = check{namespace: s.Namespace, name: s.Name, endpoints: len(here)}
+	}
+	return checks
+}
