@@ -187,10 +187,10 @@ func TestMutatingWebhooks(t *testing.T) {
 	c.inUse(first)
 	c.inUse(second)
 
-	created := c.post(maps+"?fieldManager=me", configMap("m", "")).ok()
+	created := c.post(maps+"?fieldManager=me&fieldValidation=Strict", configMap("m", "")).ok()
 	require.Equal(t, map[string]any{"k": "v", "first": "was here", "second": "saw first"}, created.object().Object["data"])
 	require.Equal(t, []string{`299 - "first warns"`}, created.header["Warning"])
-	require.Equal(t, created.object().Object["data"], c.get(maps+"/m").ok().object().Object["data"])
+	require.Equal(t, created.object().Object["data"], c.get(maps + "/m").ok().object().Object["data"])
 
 	review := first.seen()[0]
 	require.Equal(t, admissionv1.Create, review.Operation)
@@ -201,7 +201,7 @@ func TestMutatingWebhooks(t *testing.T) {
 	require.False(t, *review.DryRun)
 	require.Contains(t, string(review.Object.Raw), `"kind":"ConfigMap"`)
 	require.Empty(t, review.OldObject.Raw)
-	require.JSONEq(t, `{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"me"}`, string(review.Options.Raw))
+	require.JSONEq(t, `{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"me","fieldValidation":"Strict"}`, string(review.Options.Raw))
 
 	second.seen()
 	c.delete(maps+"/m", "").ok()
@@ -450,7 +450,9 @@ func TestWebhookMatching(t *testing.T) {
 // Nobody locks themselves out: configurations of webhooks and access reviews are never refused by webhooks.
 func TestWebhooksDoNotSeeThemselves(t *testing.T) {
 	_, c := start(t)
-	hook := newHook(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return &admissionv1.AdmissionResponse{} })
+	hook := newHook(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{}
+	})
 	v := validatingHook("v", hook.place())
 	v.Rules[0].APIGroups, v.Rules[0].APIVersions, v.Rules[0].Resources = []string{"*"}, []string{"*"}, []string{"*/*"}
 	c.validatingConfig("v", v)
@@ -467,7 +469,9 @@ func TestWebhooksDoNotSeeThemselves(t *testing.T) {
 func TestWebhooksOnEveryServer(t *testing.T) {
 	_, serve := sharedStore(t)
 	a, b := serve(), serve()
-	hook := newHook(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return &admissionv1.AdmissionResponse{} })
+	hook := newHook(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{}
+	})
 	a.validatingConfig("v", validatingHook("v", hook.place()))
 	began := time.Now()
 	a.inUse(hook)
