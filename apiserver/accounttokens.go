@@ -18,6 +18,7 @@ import (
 	"kontiki/apiserver/nodeauth"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/tokens"
+	"kontiki/internal/bootstraptoken"
 )
 
 // Tokens of service accounts: package tokens signs and reads them; here is what the cluster knows in addition, which
@@ -52,6 +53,9 @@ var errTokenOver = fmt.Errorf("%w: what it is bound to is gone", tokens.ErrInval
 
 // tokenUser finds out whose token it is, and for which of the audiences it is good. The error is tokens.ErrInvalid.
 func (s *Server) tokenUser(ctx context.Context, token string, audiences []string) (User, []string, error) {
+	if bootstraptoken.Is(token) {
+		return s.bootstrapTokenUser(ctx, token, audiences)
+	}
 	claims, good, err := s.tokens.Verify(token, audiences)
 	if err != nil {
 		return User{}, nil, err

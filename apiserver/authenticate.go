@@ -67,7 +67,7 @@ func userOf(info authenticationv1.UserInfo) User {
 // the user is anonymous, whom the authorizer lets see health and version and nothing else. A credential that is wrong is
 // an error, whatever could be seen without it.
 //
-// Not yet: bootstrap tokens, OpenID Connect issuers, the front proxy, webhooks.
+// Not yet: OpenID Connect issuers, the front proxy, webhooks.
 func (s *Server) withAuthentication(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		user, err := s.authenticate(r)
@@ -96,7 +96,7 @@ func (s *Server) authenticate(r *http.Request) (User, error) {
 	user, _, err := s.tokenUser(r.Context(), strings.TrimSpace(token), nil)
 	if errors.Is(err, tokens.ErrInvalid) {
 		s.log.Debug("a token was refused", "err", err)
-		return User{}, apierrors.NewUnauthorized("Unauthorized")
+		return User{}, unauthorized(err)
 	}
 	return user, err
 }

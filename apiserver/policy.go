@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,8 +44,10 @@ func (s *Server) loadPolicy(ctx context.Context) (revision int64, err error) {
 // defaultPolicy are the default roles and bindings. Of those that are there, what the defaults have is put back unless their
 // annotation says to leave them; what somebody added stays.
 func defaultPolicy() []wanted {
-	defaults := rbac.Defaults()
-	var out []wanted
+	return slices.Concat(wantedPolicy(rbac.Defaults()), wantedPolicy(rbac.Joining()))
+}
+
+func wantedPolicy(defaults rbac.Objects) (out []wanted) {
 	for _, r := range defaults.ClusterRoles {
 		out = append(out, wanted{obj: r, fit: func(present runtime.Object) {
 			if p := present.(*rbacv1.ClusterRole); rbac.KeptUp(p) && p.AggregationRule == nil {

@@ -14,6 +14,10 @@ var (
 	// ErrHashCollision means that another ReplicaSet has the name that the pod template's hash gave; the next try uses
 	// another hash.
 	ErrHashCollision = errors.New("controllers: pod template hash collides")
+	// ErrNotApproved means that a node's signing request is left to people, see csrApproving.
+	ErrNotApproved = errors.New("controllers: signing request is not approved")
+	// ErrNotSignable means that a signing request asks for what its signer does not sign.
+	ErrNotSignable = errors.New("controllers: signing request cannot be granted")
 	// ErrUnknownKind means that an owner reference names a kind that discovery does not have (yet, or any more).
 	ErrUnknownKind = errors.New("controllers: kind of the owner is not served")
 )

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"kontiki/internal/apiclient"
+	"kontiki/internal/bootstraptoken"
 )
 
 // manager holds what reconcilers share: the informers (one watch per resource however many reconcilers look at it), the
@@ -23,9 +24,10 @@ import (
 type manager struct {
 	config Config
 	shared informers.SharedInformerFactory
-	// nodeLeases sees only the namespace of node heartbeats, rootCAs only the ConfigMaps named kube-root-ca.crt: whole
+	// nodeLeases sees only the namespace of node heartbeats, rootCAs only the ConfigMaps named kube-root-ca.crt,
+	// bootstrapTokens only the Secrets of such tokens: whole
 	// caches of leases and ConfigMaps would cost memory for nothing.
-	nodeLeases, rootCAs informers.SharedInformerFactory
+	nodeLeases, rootCAs, bootstrapTokens informers.SharedInformerFactory
 
 	broadcaster record.EventBroadcaster
 	controllers []*controller
@@ -47,6 +49,10 @@ func newManager(config Config) (*manager, error) {
 	m.rootCAs = informers.NewSharedInformerFactoryWithOptions(client, 0, slim, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", rootCAName).String()
 	}))
+	m.bootstrapTokens = informers.NewSharedInformerFactoryWithOptions(client, 0, slim, informers.WithNamespace(bootstraptoken.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("type", string(bootstraptoken.Type)).String()
+		}))
 	events, err := m.client("events")
 	if err != nil {
 		return nil, err
@@ -85,7 +91,7 @@ func (m *manager) add(name string, workers int, r Reconciler) *controller {
 // run blocks until ctx ends and the last worker has stopped. Workers start when all caches are filled.
 func (m *manager) run(ctx context.Context) error {
 	defer m.broadcaster.Shutdown()
-	factories := []informers.SharedInformerFactory{m.shared, m.nodeLeases, m.rootCAs}
+	factories := []informers.SharedInformerFactory{m.shared, m.nodeLeases, m.rootCAs, m.bootstrapTokens}
 	for _, factory := range factories {
 		factory.Start(ctx.Done())
 		defer factory.Shutdown()

@@ -17,6 +17,8 @@ type Config struct {
 	// RootCA returns the PEM of the cluster's CA, published to every namespace as kube-root-ca.crt. It may change. Nil
 	// publishes none.
 	RootCA func() []byte
+	// Signer signs approved requests of Kubernetes' own signers. Nil: nothing is approved or signed.
+	Signer CertificateSigner
 	// LeaderElect makes Run wait for the Lease kube-system/kontiki-controllers before it works, so that several servers can
 	// run controllers and one acts. Off, there must be only one.
 	LeaderElect bool
@@ -59,6 +61,7 @@ func (m *manager) addAll() error {
 		addEndpointSlice, addEndpoints, addEndpointMirror,
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
+		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
 		addResourceQuota,
 	} {
 		if err := add(m); err != nil {

@@ -47,9 +47,9 @@ var readDefaults = sync.OnceValue(func() (file defaultsFile) {
 })
 
 // Defaults returns the roles and bindings of every cluster, new objects each time that share their rules.
-func Defaults() Objects {
-	file := readDefaults()
-	var out Objects
+func Defaults() Objects { return readDefaults().objects() }
+
+func (file defaultsFile) objects() (out Objects) {
 	for _, r := range file.ClusterRoles {
 		role := &rbacv1.ClusterRole{ObjectMeta: defaultMeta(r.Name, "", r.Labels), Rules: r.Rules}
 		if r.Aggregates != "" {

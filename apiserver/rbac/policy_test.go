@@ -145,6 +145,12 @@ func TestDefaults(t *testing.T) {
 		_, ok := policy.RulesOf(b.RoleRef, b.Namespace)
 		require.True(t, ok, b.Name)
 	}
+	joining := rbac.Joining()
+	whole := rbac.Compile(rbac.Objects{ClusterRoles: append(rbac.Defaults().ClusterRoles, joining.ClusterRoles...)})
+	for _, b := range joining.ClusterRoleBindings {
+		_, ok := whole.RulesOf(b.RoleRef, "")
+		require.True(t, ok, b.Name)
+	}
 	anybody := rbac.User{Name: "x", Groups: words("system:authenticated")}
 	_, ok := policy.Allow(anybody, rbac.Request{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"})
 	require.True(t, ok)

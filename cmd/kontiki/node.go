@@ -195,6 +195,7 @@ func (n *node) startClients(context.Context) error {
 			return controllers.Run(ctx, controllers.Config{
 				REST:        n.plane.LiveClient("controllers", n.identity(pki.ControllerManager)),
 				RootCA:      n.pki.CA,
+				Signer:      n.pki,
 				LeaderElect: elect, Identity: n.options.node.name,
 				Log: n.log.With("component", "controllers"),
 			})

@@ -1,0 +1,135 @@
+package controllers
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	certificateslisters "k8s.io/client-go/listers/certificates/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+)
+
+// csrApproving approves what nodes ask for. A client certificate is approved for whom roles let have it: who asks for one of
+// any node may create certificatesigningrequests/nodeclient, a node that asks for itself …/selfnodeclient (Kubernetes'
+// documentation, "TLS bootstrapping"). Kubernetes leaves serving certificates to people; here a node gets one for its name
+// and addresses, as long as they are not another node's.
+type csrApproving struct {
+	client   kubernetes.Interface
+	requests certificateslisters.CertificateSigningRequestLister
+	nodes    corelisters.NodeLister
+}
+
+func addCSRApproving(m *manager) error {
+	if m.config.Signer == nil {
+		return nil
+	}
+	client, err := m.client("certificate")
+	if err != nil {
+		return err
+	}
+	requests, nodes := m.shared.Certificates().V1().CertificateSigningRequests(), m.shared.Core().V1().Nodes()
+	nodes.Informer()
+	c := m.add("csr-approving", 2, &csrApproving{client: client, requests: requests.Lister(), nodes: nodes.Lister()})
+	watch(c, requests.Informer(), requestFor[*certificatesv1.CertificateSigningRequest])
+	return nil
+}
+
+func (a *csrApproving) Reconcile(ctx context.Context, req Request) (Result, error) {
+	csr, err := a.requests.Get(req.Name)
+	if err != nil {
+		return Result{}, ignoreNotFound(err)
+	}
+	if hasCondition(csr, certificatesv1.CertificateApproved) || hasCondition(csr, certificatesv1.CertificateDenied) || len(csr.Status.Certificate) > 0 {
+		return Result{}, nil
+	}
+	request, err := parseSigningRequest(csr)
+	if err != nil {
+		return Result{}, nil // the API server takes none such
+	}
+	message := ""
+	switch {
+	case csr.Spec.SignerName == certificatesv1.KubeAPIServerClientKubeletSignerName && checkNodeClient(request, usagesOf(csr)) == nil:
+		message, err = a.judgeClient(ctx, csr, request)
+	case csr.Spec.SignerName == certificatesv1.KubeletServingSignerName && checkNodeServing(request, usagesOf(csr)) == nil:
+		message, err = a.judgeServing(csr, request)
+	default:
+		return Result{}, nil // for somebody else to judge
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err)
+	}
+	approved := csr.DeepCopy()
+	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "AutoApproved", Message: message,
+	})
+	_, err = a.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, approved, metav1.UpdateOptions{})
+	return Result{}, ignoreNotFound(err)
+}
+
+// judgeClient asks whether the requester may have the certificate.
+func (a *csrApproving) judgeClient(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request *x509.CertificateRequest) (string, error) {
+	if request.Subject.CommonName == csr.Spec.Username {
+		if may, err := a.may(ctx, csr, "selfnodeclient"); may || err != nil {
+			return "Auto approving self kubelet client certificate after SubjectAccessReview.", err
+		}
+	}
+	may, err := a.may(ctx, csr, "nodeclient")
+	if err == nil && !may {
+		err = fmt.Errorf("%w: no role lets the requester create certificatesigningrequests/nodeclient", ErrNotApproved)
+	}
+	return "Auto approving kubelet client certificate after SubjectAccessReview.", err
+}
+
+func (a *csrApproving) may(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, subresource string) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: certificatesv1.GroupName, Version: "*", Resource: "certificatesigningrequests", Subresource: subresource, Verb: "create",
+		},
+	}}
+	for key, values := range csr.Spec.Extra {
+		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+	}
+	answer, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
+
+// judgeServing: it is the node itself that asks, under its name, for addresses that no other node has.
+func (a *csrApproving) judgeServing(csr *certificatesv1.CertificateSigningRequest, request *x509.CertificateRequest) (string, error) {
+	user := request.Subject.CommonName
+	name := strings.TrimPrefix(user, nodeUserPrefix)
+	if csr.Spec.Username != user || !slices.Contains(csr.Spec.Groups, nodesGroup) {
+		return "", fmt.Errorf("%w: it is for %s", ErrNotApproved, user)
+	}
+	if !slices.Equal(slices.Compact(slices.Sorted(slices.Values(request.DNSNames))), []string{name}) && len(request.DNSNames) > 0 {
+		return "", fmt.Errorf("%w: the only DNS name that %s may have is %q", ErrNotApproved, user, name)
+	}
+	nodes, err := a.nodes.List(labels.Everything())
+	if err != nil {
+		return "", err
+	}
+	for _, ip := range request.IPAddresses {
+		if ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() {
+			return "", fmt.Errorf("%w: %s is no address of a machine", ErrNotApproved, ip)
+		}
+		for _, node := range nodes {
+			for _, address := range node.Status.Addresses {
+				if node.Name != name && address.Address == ip.String() {
+					return "", fmt.Errorf("%w: %s is an address of node %s", ErrNotApproved, ip, node.Name)
+				}
+			}
+		}
+	}
+	return "Auto approving kubelet serving certificate for the names and addresses of the node.", nil
+}
