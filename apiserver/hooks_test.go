@@ -171,7 +171,10 @@ func patchOf(operations string) *admissionv1.AdmissionResponse {
 
 func TestMutatingWebhooks(t *testing.T) {
 	_, c := start(t)
-	first := newHook(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	first := newHook(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if r.Operation == admissionv1.Delete && r.Name == "m" {
+			return nil
+		}
 		answer := patchOf(`[{"op":"add","path":"/data/first","value":"was here"}]`)
 		answer.Warnings = []string{"first warns"}
 		return answer
@@ -210,6 +213,9 @@ func TestMutatingWebhooks(t *testing.T) {
 	require.Equal(t, admissionv1.Delete, gone[0].Operation)
 	require.Empty(t, gone[0].Object.Raw)
 	require.Contains(t, string(gone[0].OldObject.Raw), "was here")
+
+	c.post(maps, configMap("kept", "")).ok()
+	c.delete(maps+"/kept", "").fails(500, metav1.StatusReasonInternalError, `admission webhook "first.test.example" attempted to modify the object, which is not supported for this operation`)
 }
 
 // A hook that wishes it is asked once more, when others have changed the object after it; never a third time.
