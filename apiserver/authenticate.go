@@ -72,6 +72,7 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		user, err := s.authenticate(r)
 		if err != nil {
+			s.auditRefused(r, err)
 			return err
 		}
 		r.Header.Del("Authorization") // it has done its work: nothing behind can pass it on, to a pod for one, or write it down
@@ -95,7 +96,7 @@ func (s *Server) authenticate(r *http.Request) (User, error) {
 	}
 	user, _, err := s.tokenUser(r.Context(), strings.TrimSpace(token), nil)
 	if errors.Is(err, tokens.ErrInvalid) {
-		s.log.Debug("a token was refused", "err", err)
+		s.log.DebugContext(r.Context(), "a token was refused", "err", err)
 		return User{}, unauthorized(err)
 	}
 	return user, err

@@ -60,6 +60,7 @@ func (t *target) action() rbac.Request {
 func (s *Server) authorizeTarget(ctx context.Context, t *target) error {
 	user := factsOf(ctx).user
 	reason, ok := s.authorize(ctx, user, t.action())
+	auditDecision(ctx, ok, reason)
 	if ok {
 		return nil
 	}
@@ -102,6 +103,7 @@ func (s *Server) authorizePath(next http.Handler) http.Handler {
 func (s *Server) pathAccess(r *http.Request) error {
 	user, action := factsOf(r.Context()).user, rbac.Request{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
 	reason, ok := s.authorize(r.Context(), user, action)
+	auditDecision(r.Context(), ok, reason)
 	if ok {
 		return nil
 	}

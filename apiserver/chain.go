@@ -15,8 +15,6 @@ func chain(h http.Handler, stages ...stage) http.Handler {
 
 // entry are the stages every request passes before it is routed. Who asks is known before anything
 // else is told, the existence of a path included.
-//
-// Not yet: audit, which comes before impersonation: it names both users.
 func (s *Server) entry() []stage {
 	return []stage{
 		s.withMetrics,
@@ -24,6 +22,7 @@ func (s *Server) entry() []stage {
 		s.withRequestID,
 		s.withWarnings,
 		s.withAuthentication,
+		s.withAudit, // between the two: it names both users
 		s.withImpersonation,
 	}
 }

@@ -116,6 +116,7 @@ func (s *Server) decodeBody(r *http.Request, t *target, kind schema.GroupVersion
 	if err != nil {
 		return nil, err
 	}
+	auditBody(r.Context(), obj, kind)
 	if kind == t.resource.GroupVersionKind() {
 		setDefaults(t.resource, obj)
 	}

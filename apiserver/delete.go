@@ -88,13 +88,14 @@ func (s *Server) decodeDeleteOptions(r *http.Request, body []byte, into *metav1.
 		return err
 	}
 	kind := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
-	obj, _, err := info.Serializer.Decode(body, &kind, into)
+	obj, sent, err := info.Serializer.Decode(body, &kind, into)
 	if err != nil {
 		return badRequest("%v", err)
 	}
 	if obj != runtime.Object(into) {
 		return badRequest("decoded object cannot be converted to DeleteOptions")
 	}
+	auditBody(r.Context(), obj, *sent)
 	return nil
 }
 

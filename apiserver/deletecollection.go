@@ -67,7 +67,7 @@ func (s *Server) deletePage(ctx context.Context, t *target, page []*watch.Object
 	group.SetLimit(deleteWorkers)
 	for _, obj := range page {
 		group.Go(func() (err error) {
-			defer s.recoverInto(&err)
+			defer s.recoverInto(ctx, &err)
 			return s.deleteListed(ctx, t, obj, options)
 		})
 	}

@@ -8,6 +8,7 @@
 //	recovery.go       a panic is a 500 for that request alone
 //	requestid.go      the audit id, which also travels into the raft entry
 //	authenticate.go   who asks: client certificates, tokens of service accounts (accounttokens.go, package tokens)
+//	audit.go          what is recorded of it: package audit; auditbody.go
 //	impersonate.go    as whom
 //	route.go          gorilla/mux; resourcepath.go takes the URLs of resources apart
 //	target.go         what the URL asks for; how long it may take, how large its body may be

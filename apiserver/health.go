@@ -53,7 +53,7 @@ func (s *Server) healthHandler(endpoint string) http.Handler {
 			}
 			if err := c.run(r); err != nil {
 				failed = true
-				s.log.Warn("health check failed", "endpoint", endpoint, "check", c.name, "err", err)
+				s.log.WarnContext(r.Context(), "health check failed", "endpoint", endpoint, "check", c.name, "err", err)
 				fmt.Fprintf(&report, "[-]%s failed: reason withheld\n", c.name) // anybody may read this
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
+	"kontiki/apiserver/audit"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/tokens"
 )
@@ -47,6 +48,7 @@ func (s *Server) impersonate(r *http.Request, user User) (User, error) {
 			r.Header.Del(header)
 		}
 	}
+	audit.RecordOf(r.Context()).Impersonated(wanted.info())
 	return wanted, nil
 }
 

@@ -53,13 +53,12 @@ func newMetrics() *metrics {
 // withMetrics counts and times every request once it has been answered.
 func (s *Server) withMetrics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begin := time.Now()
-		facts := &requestFacts{verb: methodLabel(r.Method)}
-		recorder := &statusRecorder{ResponseWriter: w, opening: s.answerDeadline(w, r, facts)}
+		facts := &requestFacts{verb: methodLabel(r.Method), received: time.Now()}
+		recorder := &statusRecorder{ResponseWriter: w, facts: facts, opening: s.answerDeadline(w, r, facts)}
 		defer func() {
 			s.metrics.requests.WithLabelValues(facts.verb, facts.group, facts.resource, strconv.Itoa(recorder.code())).Inc()
 			if !facts.longRunning {
-				s.metrics.seconds.WithLabelValues(facts.verb).Observe(time.Since(begin).Seconds())
+				s.metrics.seconds.WithLabelValues(facts.verb).Observe(time.Since(facts.received).Seconds())
 			}
 		}()
 		next.ServeHTTP(recorder, r.WithContext(withFacts(r.Context(), facts)))
@@ -79,6 +78,7 @@ func methodLabel(method string) string {
 // statusRecorder remembers the status code that went out.
 type statusRecorder struct {
 	http.ResponseWriter
+	facts   *requestFacts
 	status  int
 	opening func() // called before the first byte goes out
 }
@@ -87,6 +87,9 @@ func (w *statusRecorder) open(code int) {
 	if w.status == 0 {
 		w.status = code
 		w.opening()
+		if w.facts.longRunning {
+			w.facts.record.Started(code)
+		}
 	}
 }
 
@@ -110,7 +113,7 @@ func (w *statusRecorder) Flush() { _ = http.NewResponseController(w.ResponseWrit
 
 // Hijack implements http.Hijacker for the streams to nodes.
 func (w *statusRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	w.status = http.StatusSwitchingProtocols
+	w.open(http.StatusSwitchingProtocols)
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 
@@ -119,6 +122,14 @@ func (w *statusRecorder) code() int {
 		return http.StatusOK
 	}
 	return w.status
+}
+
+// answeredCode is the status code that went out, or that net/http sends if nothing did.
+func answeredCode(w http.ResponseWriter) int {
+	if recorder, ok := w.(*statusRecorder); ok {
+		return recorder.code()
+	}
+	return http.StatusOK
 }
 
 // started says whether anything of the response has gone out.

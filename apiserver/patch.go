@@ -89,6 +89,7 @@ func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
 	if p.body, err = readBody(r); err == nil && cbor {
 		p.body, err = jsonOfCBOR(p.body)
 	}
+	auditPatch(r.Context(), p.body)
 	return p, err
 }
 

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -20,7 +21,7 @@ func (s *Server) withRecovery(next http.Handler) http.Handler {
 			if cause == http.ErrAbortHandler {
 				panic(cause)
 			}
-			s.log.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
+			s.log.ErrorContext(r.Context(), "request panicked", "method", r.Method, "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
 			if started(w) {
 				panic(http.ErrAbortHandler) // headers are out: only a cut connection tells the client
 			}
@@ -32,9 +33,9 @@ func (s *Server) withRecovery(next http.Handler) http.Handler {
 
 // recoverInto makes a panic in a goroutine of a handler's own an error of that handler: withRecovery
 // sees the request's goroutine alone.
-func (s *Server) recoverInto(err *error) {
+func (s *Server) recoverInto(ctx context.Context, err *error) {
 	if cause := recover(); cause != nil {
-		s.log.Error("request panicked", "panic", cause, "stack", string(debug.Stack()))
+		s.log.ErrorContext(ctx, "request panicked", "panic", cause, "stack", string(debug.Stack()))
 		*err = errPanic
 	}
 }

@@ -3,8 +3,11 @@ package apiserver
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
+
+	"kontiki/apiserver/audit"
 )
 
 // auditIDHeader carries the request's id both ways; a client may choose it.
@@ -33,11 +36,15 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 // request's, reads and writes it.
 type requestFacts struct {
 	id              string
+	received        time.Time
 	user            User
 	verb            string
 	group, resource string
 	longRunning     bool
 	warnings        *warnings
+
+	record *audit.Record                                           // nil if the request is not audited
+	toJSON func(contentType string, answer []byte) ([]byte, error) // for the record
 }
 
 type factsKey struct{}

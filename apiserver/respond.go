@@ -28,6 +28,7 @@ func (f form) contentType() string { return string(f.format) }
 // writeBytes sends a complete answer, the pieces one after the other.
 func writeBytes(w http.ResponseWriter, r *http.Request, contentType string, code int, pieces ...[]byte) error {
 	sendWarnings(r.Context(), w.Header())
+	auditAnswer(r.Context(), contentType, pieces)
 	size := 0
 	for _, piece := range pieces {
 		size += len(piece)
@@ -77,6 +78,7 @@ func writeObject(w http.ResponseWriter, r *http.Request, f form, code int, obj r
 		return err
 	}
 	f.as = asObject
+	auditStatus(r.Context(), obj)
 	return writeBytes(w, r, f.contentType(), code, data)
 }
 

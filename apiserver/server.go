@@ -19,6 +19,7 @@ import (
 
 	"kontiki/apiserver/admission"
 	"kontiki/apiserver/admission/webhook"
+	"kontiki/apiserver/audit"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -66,6 +67,8 @@ type Config struct {
 	HistoryRetention time.Duration
 	// Storage configures the watch caches.
 	Storage storage.Config
+	// Audit is what is recorded of requests, and where; without a sink nothing is.
+	Audit audit.Config
 	// Collectors are shown on /metrics beside the server's own.
 	Collectors []prometheus.Collector
 	Log        *slog.Logger // nil discards
@@ -74,6 +77,10 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Log = slog.New(requestLog{c.Log.Handler()})
+	if c.Audit.Log == nil {
+		c.Audit.Log = c.Log
 	}
 	if c.Storage.Log == nil {
 		c.Storage.Log = c.Log
@@ -127,6 +134,7 @@ type Server struct {
 	tokens    *tokens.Issuer
 	admission *admission.Chain
 	webhooks  *webhook.Webhooks
+	audit     *audit.Auditor // nil if nothing is recorded
 	policy    atomic.Pointer[rbac.Policy]
 	handler   http.Handler
 
@@ -164,6 +172,10 @@ func New(config Config) (*Server, error) {
 	if s.admission, err = admission.New(lookup{s}, config.Admission); err != nil {
 		return nil, err
 	}
+	if s.audit, err = audit.Open(config.Audit); err != nil {
+		return nil, err
+	}
+	s.metrics.registry.MustRegister(s.audit.Collectors()...)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = chain(s.routes(), s.entry()...)
 	return s, nil
@@ -183,6 +195,9 @@ func (s *Server) Close() {
 	s.nodes.Close()
 	s.webhooks.Close()
 	s.storage.Close()
+	if err := s.audit.Close(); err != nil {
+		s.log.Error("audit events are lost", "err", err)
+	}
 }
 
 var (

@@ -2,6 +2,7 @@ package audit
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -65,8 +67,13 @@ func LoadPolicy(path string) (*Policy, error) {
 // ParsePolicy reads a policy, in YAML or JSON. The error wraps ErrPolicy and names every fault.
 func ParsePolicy(data []byte) (*Policy, error) {
 	var file auditv1.Policy
-	if err := yaml.UnmarshalStrict(data, &file); err != nil {
+	plain, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrPolicy, strings.Join(strings.Fields(err.Error()), " ")) // the parser's takes lines
+	}
+	unknown, err := kjson.UnmarshalStrict(plain, &file)
+	if err = errors.Join(append(unknown, err)...); err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrPolicy, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if want := auditv1.SchemeGroupVersion.WithKind("Policy"); file.GroupVersionKind() != want {
 		return nil, fmt.Errorf("%w: it must begin with apiVersion: %s and kind: Policy", ErrPolicy, want.GroupVersion())

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -32,8 +33,9 @@ func LoadWebhook(path string) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config.Host == "" {
-		return nil, fmt.Errorf("%s names no server", path)
+	server, err := url.Parse(config.Host)
+	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
+		return nil, fmt.Errorf("%s: the server must be a URL such as https://audit.example/events", path)
 	}
 	config.UserAgent = "kontiki-audit"
 	return config, nil

@@ -104,6 +104,7 @@ func (n *node) openPlane(context.Context) (err error) {
 		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
 		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
 		HistoryRetention: o.store.historyRetention,
+		Audit:            o.audit.config,
 		RaftLog:          o.store.raftLog,
 		SnapshotEntries:  o.store.snapshotCount,
 		Log:              n.log,

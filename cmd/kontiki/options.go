@@ -29,6 +29,7 @@ type options struct {
 	dataDir string
 	store   storeOptions
 	api     apiOptions
+	audit   auditOptions
 	network networkOptions
 	node    nodeOptions
 	log     logOptions
@@ -39,6 +40,7 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	fs.StringVar(&o.dataDir, "data-dir", dataDir, "where everything is kept")
 	o.store.addFlags(fs)
 	o.api.addFlags(fs)
+	o.audit.addFlags(fs)
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
 	o.log.addFlags(fs)
@@ -65,7 +67,7 @@ func (o *options) complete() error {
 	if len(o.dataDir) > maxDataDirBytes {
 		return wrong("data-dir", "%s has %d bytes, more than %d: the paths of the sockets in it would be too long", o.dataDir, len(o.dataDir), maxDataDirBytes)
 	}
-	for _, step := range []func() error{o.store.complete, o.api.complete, o.network.complete, o.node.complete, o.log.complete} {
+	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.network.complete, o.node.complete, o.log.complete} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"kontiki/apiserver"
 	"kontiki/apiserver/admission"
+	"kontiki/apiserver/audit"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage/etcd"
 	"kontiki/internal/pki"
@@ -54,6 +55,8 @@ type Config struct {
 	HistoryRetention time.Duration
 	// Admission says which admission plugins run.
 	Admission admission.Config
+	// Audit is what is recorded of requests, and where.
+	Audit audit.Config
 	// RaftLog and SnapshotEntries are those of raftstore.Config; zero values mean its defaults.
 	RaftLog         string
 	SnapshotEntries uint64
@@ -142,6 +145,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		AdvertisePort:     uint16(c.port()),
 		ServiceCIDR:       c.config.ServiceCIDR,
 		SecondServiceCIDR: c.config.SecondServiceCIDR,
+		Audit:             c.config.Audit,
 		Collectors:        c.collectors(),
 		HistoryRetention:  c.config.HistoryRetention,
 		Log:               c.config.Log.With("component", "apiserver"),

@@ -34,11 +34,10 @@ type Cluster struct {
 	// Log is what components should log to.
 	Log *slog.Logger
 
-	t         testing.TB
-	admission admission.Config
-	outside   etcd.Config
-	plane     *controlplane.ControlPlane
-	port      int
+	t      testing.TB
+	change func(*controlplane.Config)
+	plane  *controlplane.ControlPlane
+	port   int
 }
 
 // Start starts a control plane and waits until it is ready.
@@ -46,23 +45,28 @@ func Start(t testing.TB) *Cluster { return StartOn(t, etcd.Config{}) }
 
 // StartWithAccounts is Start with all admission plugins: pods then need their ServiceAccount, which nobody makes unless the
 // controllers run.
-func StartWithAccounts(t testing.TB) *Cluster { return start(t, etcd.Config{}, admission.Config{}) }
+func StartWithAccounts(t testing.TB) *Cluster {
+	t.Helper()
+	return StartAdmitting(t, admission.Config{})
+}
 
 // StartAdmitting is StartWithAccounts with a say in which admission plugins run.
 func StartAdmitting(t testing.TB, plugins admission.Config) *Cluster {
 	t.Helper()
-	return start(t, etcd.Config{}, plugins)
+	return StartWith(t, func(c *controlplane.Config) { c.Admission = plugins })
 }
 
 // StartOn starts a control plane whose store is an etcd, if store names endpoints, and waits until it is ready.
 func StartOn(t testing.TB, store etcd.Config) *Cluster {
 	t.Helper()
-	return start(t, store, admission.Config{Disabled: []string{"ServiceAccount"}})
+	return StartWith(t, func(c *controlplane.Config) { c.Outside = store })
 }
 
-func start(t testing.TB, store etcd.Config, plugins admission.Config) *Cluster {
+// StartWith starts a control plane, and waits until it is ready. change has the last word on its configuration, now and at
+// every Restart.
+func StartWith(t testing.TB, change func(*controlplane.Config)) *Cluster {
 	t.Helper()
-	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, outside: store, admission: plugins}
+	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, change: change}
 	var err error
 	c.PKI, err = pki.Open(filepath.Join(c.Dir, "pki"), pki.Options{NodeName: "testcluster"})
 	require.NoError(t, err)
@@ -78,17 +82,17 @@ func (c *Cluster) open() {
 	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: c.port})
 	require.NoError(c.t, err)
 	c.port = listener.Addr().(*net.TCPAddr).Port
-	c.plane, err = controlplane.Open(controlplane.Config{
+	config := controlplane.Config{
 		Dir:         filepath.Join(c.Dir, "store"),
-		Outside:     c.outside,
 		PKI:         c.PKI,
 		Listener:    listener,
 		ClusterCIDR: netip.MustParsePrefix("10.244.0.0/16"),
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
 		Log:         c.Log,
-
-		Admission: c.admission,
-	})
+		Admission:   admission.Config{Disabled: []string{"ServiceAccount"}}, // nobody makes accounts
+	}
+	c.change(&config)
+	c.plane, err = controlplane.Open(config)
 	require.NoError(c.t, err)
 	ctx, cancel := context.WithTimeout(c.t.Context(), readyTimeout)
 	defer cancel()
