@@ -18,7 +18,6 @@ import (
 	"kontiki/apiserver/nodeauth"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/tokens"
-	"kontiki/internal/bootstraptoken"
 )
 
 // Tokens of service accounts: package tokens signs and reads them; here is what the cluster knows in addition, which
@@ -50,39 +49,6 @@ const (
 const boundGrace = time.Minute
 
 var errTokenOver = fmt.Errorf("%w: what it is bound to is gone", tokens.ErrInvalid)
-
-// tokenUser finds out whose token it is, and for which of the audiences it is good. The error is tokens.ErrInvalid.
-func (s *Server) tokenUser(ctx context.Context, token string, audiences []string) (User, []string, error) {
-	if bootstraptoken.Is(token) {
-		return s.bootstrapTokenUser(ctx, token, audiences)
-	}
-	claims, good, err := s.tokens.Verify(token, audiences)
-	if err != nil {
-		return User{}, nil, err
-	}
-	k := &claims.Kubernetes
-	if err := s.stillThere(ctx, k); err != nil {
-		return User{}, nil, err
-	}
-	user := User{
-		Name:   claims.Subject,
-		UID:    k.ServiceAccount.UID,
-		Groups: []string{groupServiceAccounts, groupServiceAccountsPrefix + k.Namespace, groupAuthenticated},
-		Extra:  map[string][]string{credentialID: {"JTI=" + claims.ID}},
-	}
-	for _, bound := range []struct {
-		*tokens.Object
-		name, uid string
-	}{{k.Pod, extraPodName, extraPodUID}, {k.Node, extraNodeName, extraNodeUID}} {
-		if bound.Object != nil {
-			user.Extra[bound.name] = []string{bound.Name}
-			if bound.UID != "" {
-				user.Extra[bound.uid] = []string{bound.UID}
-			}
-		}
-	}
-	return user, good, nil
-}
 
 // stillThere is nil if the account and what the token is bound to exist: the same ones, not others of the same name.
 func (s *Server) stillThere(ctx context.Context, k *tokens.Binding) error {

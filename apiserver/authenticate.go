@@ -3,15 +3,13 @@ package apiserver
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"kontiki/apiserver/tokens"
 )
 
 // User is who makes a request.
@@ -39,6 +37,14 @@ var anonymous = User{Name: userAnonymous, Groups: []string{groupUnauthenticated}
 
 func (u User) in(group string) bool { return slices.Contains(u.Groups, group) }
 
+// authenticated returns the user with the group that everybody is in who is known.
+func (u User) authenticated() User {
+	if u.Name != userAnonymous && !u.in(groupAuthenticated) && !u.in(groupUnauthenticated) {
+		u.Groups = append(slices.Clip(u.Groups), groupAuthenticated)
+	}
+	return u
+}
+
 // info is the user as API objects name them.
 func (u User) info() authenticationv1.UserInfo {
 	info := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
@@ -63,11 +69,14 @@ func userOf(info authenticationv1.UserInfo) User {
 	return user
 }
 
-// withAuthentication finds out who asks, by the client certificate or by the token of a service account. Without either
-// the user is anonymous, whom the authorizer lets see health and version and nothing else. A credential that is wrong is
-// an error, whatever could be seen without it.
+var errUnauthorized = apierrors.NewUnauthorized("Unauthorized")
+
+// withAuthentication finds out who asks: by the headers of the front proxy, by the client certificate, or by a token
+// (tokenuser.go). Without any of them the user is anonymous, where that is allowed (AccessConfig.AnonymousPaths), else the answer is 401.
+// A credential that is wrong is an error, whatever could be seen without it.
 //
-// Not yet: OpenID Connect issuers, the front proxy, webhooks.
+// Nothing behind this stage sees a credential, or a header that claims who somebody is: it could pass it on, to a pod for one, or write it
+// down.
 func (s *Server) withAuthentication(next http.Handler) http.Handler {
 	return handlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		user, err := s.authenticate(r)
@@ -75,7 +84,8 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 			s.auditRefused(r, err)
 			return err
 		}
-		r.Header.Del("Authorization") // it has done its work: nothing behind can pass it on, to a pod for one, or write it down
+		r.Header.Del("Authorization")
+		s.frontProxy.Strip(r.Header)
 		factsOf(r.Context()).user = user
 		next.ServeHTTP(w, r)
 		return nil
@@ -83,40 +93,72 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 }
 
 func (s *Server) authenticate(r *http.Request) (User, error) {
-	if user, ok := certificateUser(r); ok {
+	if user, ok := s.certificateUser(r); ok {
 		return user, nil
 	}
-	header := r.Header.Get("Authorization")
-	if header == "" {
-		return anonymous, nil
+	token, err := shownToken(r)
+	switch {
+	case err != nil:
+		return User{}, err
+	case token != "":
+		return s.bearer(r.Context(), token)
+	case !s.anonymousMay(r.URL.Path):
+		return User{}, errUnauthorized
 	}
-	scheme, token, _ := strings.Cut(header, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return User{}, apierrors.NewUnauthorized("Unauthorized")
-	}
-	user, _, err := s.tokenUser(r.Context(), strings.TrimSpace(token), nil)
-	if errors.Is(err, tokens.ErrInvalid) {
-		s.log.DebugContext(r.Context(), "a token was refused", "err", err)
-		return User{}, unauthorized(err)
-	}
-	return user, err
+	return anonymous, nil
 }
 
-// certificateUser: the TLS handshake has verified the client certificate against the cluster CA and its validity period
-// (tls.VerifyClientCertIfGiven); its common name is the user and its organizations are the groups, as in Kubernetes.
-func certificateUser(r *http.Request) (User, bool) {
-	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+// anonymousMay says whether a path can be asked for without saying who one is.
+func (s *Server) anonymousMay(path string) bool {
+	if paths := s.anonymousPaths; paths != nil {
+		return slices.Contains(paths, "*") || slices.Contains(paths, path)
+	}
+	return slices.Contains(publicPaths, healthRoot(path))
+}
+
+// certificateUser: the TLS handshake has verified the client certificate against the cluster CA or that of the front proxy
+// (tls.VerifyClientCertIfGiven). Under the cluster CA its common name is the user and its organizations are the groups, as in Kubernetes;
+// the front proxy says by headers who it speaks for. A connection may outlive its certificate, but not speak with it.
+func (s *Server) certificateUser(r *http.Request) (User, bool) {
+	if r.TLS == nil {
 		return User{}, false
 	}
-	certificate := r.TLS.VerifiedChains[0][0]
-	subject := certificate.Subject
-	if subject.CommonName == "" {
-		return User{}, false
+	for _, chain := range r.TLS.VerifiedChains {
+		if time.Now().After(chain[0].NotAfter) {
+			continue
+		}
+		if s.frontProxy.Believed(chain) {
+			if info, ok := s.frontProxy.User(r.Header); ok {
+				return userOf(info).authenticated(), true
+			}
+		}
+		subject := chain[0].Subject
+		if !s.frontProxy.MayBeUser(chain) || subject.CommonName == "" {
+			continue
+		}
+		sum := sha256.Sum256(chain[0].Raw)
+		return User{
+			Name:   subject.CommonName,
+			Groups: slices.Clone(subject.Organization),
+			Extra:  map[string][]string{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}},
+		}.authenticated(), true
 	}
-	sum := sha256.Sum256(certificate.Raw)
-	return User{
-		Name:   subject.CommonName,
-		Groups: append(slices.Clone(subject.Organization), groupAuthenticated),
-		Extra:  map[string][]string{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}},
-	}, true
+	return User{}, false
+}
+
+// shownToken is the token of a request; empty if there is none. A browser, which cannot set headers of a WebSocket, sends it in a
+// subprotocol (watchsocket.go).
+func shownToken(r *http.Request) (string, error) {
+	headers := r.Header.Values("Authorization")
+	switch {
+	case len(headers) == 0:
+		return socketToken(r)
+	case len(headers) > 1: // who came before us may have looked at another one
+		return "", errUnauthorized
+	}
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", errUnauthorized
+	}
+	return token, nil
 }

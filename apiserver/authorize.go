@@ -18,17 +18,51 @@ import (
 // publicPaths are open to anybody who reaches the port, and all that is open to anybody without a name.
 var publicPaths = []string{"/livez", "/readyz", "/healthz", "/version", discoveryPath, keysPath}
 
-// serverUsers are the API server itself, and may do everything, as masters may.
-var serverUsers = []string{"system:apiserver", "kube-apiserver-kubelet-client"}
+// A decision of an authorizer. The first one that has an opinion decides; without any the answer is no.
+type decision int
 
-// mayAll says who is asked no further questions: roles could not take anything from them, so that nobody can lock
-// themselves out for good.
-func mayAll(user User) bool {
-	return user.in(groupMasters) || slices.Contains(serverUsers, user.Name)
+const (
+	noOpinion decision = iota
+	allowed
+	denied // whatever the authorizers behind it would say
+)
+
+// A decider is an authorizer: it decides on actions of users. Its reason may be empty.
+type decider interface {
+	decide(ctx context.Context, user User, action rbac.Request) (decision, string)
 }
 
-// authorize decides on one action of a user by the roles and bindings of the cluster; reason may be empty.
-// A node is judged by what is on it, and may have roles beside.
+// byNode judges nodes by what is on them.
+type byNode struct{ s *Server }
+
+func (a byNode) decide(ctx context.Context, user User, action rbac.Request) (decision, string) {
+	node, ok := nodeauth.NodeOf(user.rbac())
+	if !ok {
+		return noOpinion, ""
+	}
+	reason, ok := nodeauth.Allow(ctx, node, action, a.s.policy.Load(), nodeNeeds(a))
+	if ok {
+		return allowed, reason
+	}
+	return noOpinion, reason
+}
+
+// byRole judges by the roles and bindings of the cluster.
+type byRole struct{ s *Server }
+
+func (a byRole) decide(_ context.Context, user User, action rbac.Request) (decision, string) {
+	reason, ok := a.s.policy.Load().Allow(user.rbac(), action)
+	if ok {
+		return allowed, reason
+	}
+	return noOpinion, reason
+}
+
+// mayAll says who is asked no further questions: no role and no webhook can take anything from system:masters, so that nobody can
+// lock themselves out for good.
+func mayAll(user User) bool { return user.in(groupMasters) }
+
+// authorize decides on one action of a user; reason may be empty.
 func (s *Server) authorize(ctx context.Context, user User, action rbac.Request) (reason string, ok bool) {
 	if mayAll(user) {
 		return "", true
@@ -36,42 +70,35 @@ func (s *Server) authorize(ctx context.Context, user User, action rbac.Request) 
 	if looking := action.Verb == "get" || action.Verb == "head"; looking && slices.Contains(publicPaths, healthRoot(action.Path)) {
 		return "", true
 	}
-	if user.Name == userAnonymous {
-		return "", false
+	var reasons []string
+	for _, a := range s.authorizers {
+		decision, reason := a.decide(ctx, user, action)
+		if decision != noOpinion {
+			return reason, decision == allowed
+		}
+		if reason != "" {
+			reasons = append(reasons, reason)
+		}
 	}
-	policy := s.policy.Load()
-	reason, ok = policy.Allow(user.rbac(), action)
-	if node, isNode := nodeauth.NodeOf(user.rbac()); isNode && !ok {
-		return nodeauth.Allow(ctx, node, action, policy, podsOnNodes{s})
-	}
-	return reason, ok
+	return strings.Join(reasons, "\n"), false
 }
 
 func (u User) rbac() rbac.User { return rbac.User{Name: u.Name, Groups: u.Groups} }
 
-// action is the target's request as the authorizer sees it.
-func (t *target) action() rbac.Request {
-	return rbac.Request{
-		Verb: t.verb, Group: t.resource.Group, Resource: t.resource.Resource, Subresource: t.subName(), Namespace: t.namespace, Name: t.name,
-	}
-}
-
 // authorizeTarget decides on a request for a resource.
 func (s *Server) authorizeTarget(ctx context.Context, t *target) error {
 	user := factsOf(ctx).user
-	reason, ok := s.authorize(ctx, user, t.action())
+	action := t.action()
+	reason, ok := s.authorize(ctx, user, action)
 	auditDecision(ctx, ok, reason)
 	if ok {
 		return nil
 	}
-	return refuse(user, t.action(), reason)
+	return refuse(user, action, reason)
 }
 
-// refuse says who may not do what. Whom the server does not know is told nothing but that.
+// refuse says who may not do what.
 func refuse(user User, a rbac.Request, reason string) error {
-	if user.Name == userAnonymous {
-		return apierrors.NewUnauthorized("Unauthorized")
-	}
 	if reason != "" {
 		reason = ": " + reason
 	}
@@ -108,18 +135,6 @@ func (s *Server) pathAccess(r *http.Request) error {
 		return nil
 	}
 	return refuse(user, action, reason)
-}
-
-// review answers a SubjectAccessReview.
-func (s *Server) review(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
-	var action rbac.Request
-	if a := spec.ResourceAttributes; a != nil {
-		action = rbac.Request{Verb: a.Verb, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}
-	} else if a := spec.NonResourceAttributes; a != nil {
-		action = rbac.Request{Verb: a.Verb, Path: a.Path}
-	}
-	reason, ok := s.authorize(ctx, User{Name: spec.User, Groups: spec.Groups}, action)
-	return authorizationv1.SubjectAccessReviewStatus{Allowed: ok, Reason: reason}
 }
 
 // rulesOf lists what a user may do in a namespace.

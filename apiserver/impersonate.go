@@ -34,6 +34,11 @@ func (s *Server) withImpersonation(next http.Handler) http.Handler {
 // value of extra (authentication.k8s.io/v1 ImpersonateUserHeader and its siblings; kubectl --as).
 func (s *Server) impersonate(r *http.Request, user User) (User, error) {
 	wanted, parts, err := impersonation(r.Header)
+	for header := range r.Header {
+		if plain := strings.ReplaceAll(header, "_", "-"); strings.HasPrefix(strings.ToLower(plain), "impersonate-") {
+			delete(r.Header, header)
+		}
+	}
 	if err != nil || len(parts) == 0 {
 		return user, err
 	}
@@ -41,11 +46,6 @@ func (s *Server) impersonate(r *http.Request, user User) (User, error) {
 		part.Verb = "impersonate"
 		if reason, ok := s.authorize(r.Context(), user, part); !ok {
 			return user, refuse(user, part, reason)
-		}
-	}
-	for header := range r.Header {
-		if strings.HasPrefix(header, "Impersonate-") {
-			r.Header.Del(header)
 		}
 	}
 	audit.RecordOf(r.Context()).Impersonated(wanted.info())
@@ -104,10 +104,7 @@ func withImpliedGroups(user User) User {
 		return user
 	}
 	if namespace, _, ok := tokens.Account(user.Name); ok && len(user.Groups) == 0 {
-		user.Groups = []string{groupServiceAccounts, groupServiceAccountsPrefix + namespace}
+		user.Groups = accountUser(user.Name, namespace, "").Groups
 	}
-	if !slices.Contains(user.Groups, groupAuthenticated) {
-		user.Groups = append(user.Groups, groupAuthenticated)
-	}
-	return user
+	return user.authenticated()
 }

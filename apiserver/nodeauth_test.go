@@ -3,8 +3,6 @@ package apiserver_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -31,13 +29,17 @@ func TestNodesSeeWhatTheirPodsNeed(t *testing.T) {
 	}
 	n1.get(maps + "/conf").ok()
 	n1.get(secretsPath+"/other").fails(403, metav1.StatusReasonForbidden, "no relationship found")
-	n1.get(secretsPath).fails(403, metav1.StatusReasonForbidden, "no relationship found")
+	n1.get(secretsPath).fails(403, metav1.StatusReasonForbidden, "No Object name found")
+	n1.get(secretsPath + "?fieldSelector=metadata.name%3Dvol").ok()
+	n2.get(secretsPath+"?fieldSelector=metadata.name%3Dvol").fails(403, metav1.StatusReasonForbidden, "no relationship found between node 'n2' and this object")
+	n1.get("/api/v1/secrets?fieldSelector=metadata.name%3Dvol").fails(403, metav1.StatusReasonForbidden, "can only read namespaced object of this type")
+	n1.get(secretsPath+"?fieldSelector=metadata.name!%3Dx").fails(403, metav1.StatusReasonForbidden, "No Object name found")
 	n1.put(secretsPath+"/vol", `{"metadata":{"name":"vol"}}`).fails(403, metav1.StatusReasonForbidden, `User "system:node:n1" cannot update resource "secrets"`)
 
 	bound := `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p","uid":"` + string(pod.GetUID()) + `"}}}`
 	n1.post(accounts+"/robot/token", bound).ok()
 	n1.post(accounts+"/robot/token", `{"spec":{}}`).fails(403, metav1.StatusReasonForbidden, "only request tokens bound to a pod")
-	n2.post(accounts+"/robot/token", bound).fails(403, metav1.StatusReasonForbidden, "no relationship found between node 'n2' and this service account")
+	n2.post(accounts+"/robot/token", bound).fails(403, metav1.StatusReasonForbidden, "no relationship found between node 'n2' and this object")
 
 	n1.patch(podsPath+"/p/status", mergePatch, `{"status":{"phase":"Running"}}`).ok()
 	n2.patch(podsPath+"/p/status", mergePatch, `{"status":{"phase":"Failed"}}`).fails(403, metav1.StatusReasonForbidden, "can only change pods that are on it")
@@ -58,6 +60,16 @@ func TestNodesSeeWhatTheirPodsNeed(t *testing.T) {
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 	n1.post(leases, `{"metadata":{"name":"n1"}}`).ok()
 	n1.post(leases, `{"metadata":{"name":"n2"}}`).fails(403, metav1.StatusReasonForbidden, "own lease")
-	require.Equal(t, 200, n1.get("/api/v1/pods").code)
+
+	n1.get("/api/v1/pods").fails(403, metav1.StatusReasonForbidden, "can only list/watch pods with spec.nodeName field selector")
+	n1.get("/api/v1/pods?fieldSelector=spec.nodeName%3Dn2").fails(403, metav1.StatusReasonForbidden, "can only list/watch pods")
+	n1.get("/api/v1/pods?fieldSelector=spec.nodeName!%3Dn1").fails(403, metav1.StatusReasonForbidden, "can only list/watch pods")
+	n1.get("/api/v1/pods?fieldSelector=spec.nodeName%3Dn1").ok()
+	n1.get(podsPath + "/p").ok()
+	n2.get(podsPath+"/p").fails(403, metav1.StatusReasonForbidden, "no relationship found")
+	n1.get("/api/v1/nodes/n1").ok()
+	n1.get("/api/v1/nodes/n2").fails(403, metav1.StatusReasonForbidden, "node 'n1' cannot read 'n2', only its own Node object")
+	n1.get("/api/v1/nodes").fails(403, metav1.StatusReasonForbidden, "node 'n1' cannot read all nodes, only its own Node object")
+	n1.get("/api/v1/nodes?fieldSelector=metadata.name%3Dn1").ok()
 	n1.get("/apis/apps/v1/deployments").fails(403, metav1.StatusReasonForbidden, `User "system:node:n1" cannot list resource "deployments"`)
 }

@@ -41,6 +41,8 @@ type Config struct {
 	ClientCA func() []byte
 	// NodeTLS has the client certificate that node agents know this server by.
 	NodeTLS livetls.Source
+	// Access says who else is known and who else decides.
+	Access AccessConfig
 	// Admission says which admission plugins run.
 	Admission admission.Config
 	// TokenKeys verify the tokens of service accounts, the first one signs them: ECDSA P-256, the same on all servers.
@@ -136,7 +138,9 @@ type Server struct {
 	webhooks  *webhook.Webhooks
 	audit     *audit.Auditor // nil if nothing is recorded
 	policy    atomic.Pointer[rbac.Policy]
+	nodePods  nodePods
 	handler   http.Handler
+	access
 
 	stopping context.Context // done when a stop begins: watches end
 	stop     context.CancelFunc
@@ -166,6 +170,9 @@ func New(config Config) (*Server, error) {
 		nodes:     nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),
 	}
 	s.policy.Store(rbac.Compile(rbac.Objects{})) // nobody but masters may do anything until the roles are read
+	if err := s.openAccess(config.Access); err != nil {
+		return nil, err
+	}
 	s.inFlight, s.bodies = newInFlight(s.metrics), newBodies(s.metrics)
 	s.metrics.registry.MustRegister(config.Collectors...)
 	config.Admission.Dynamic = s.dynamicAdmission()
@@ -232,7 +239,7 @@ const (
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s.handler,
-		TLSConfig:         livetls.Server(s.config.TLS, secure),
+		TLSConfig:         livetls.Server(s.config.TLS, s.secure),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -245,6 +252,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background.Go(func() { s.follow(bootstrap, "flow control", flowObjects, s.configureFlows) })
 	background.Go(func() { s.follow(bootstrap, "authorization", policyObjects, s.loadPolicy) })
 	background.Go(func() { s.follow(bootstrap, "webhooks", webhookObjects, s.loadWebhooks) })
+	background.Go(func() { s.follow(bootstrap, "pods of nodes", nil, s.followPods) })
 	defer func() {
 		cancel()
 		background.Wait()
@@ -265,8 +273,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// secure is what the server wants of every connection.
-func secure(config *tls.Config) {
+// secure is what the server wants of every connection. The front proxy's certificate comes through the handshake as well.
+func (s *Server) secure(config *tls.Config) {
+	if config.ClientCAs != nil {
+		config.ClientCAs = config.ClientCAs.Clone()
+		s.frontProxy.AddRoots(config.ClientCAs)
+	}
 	config.ClientAuth = tls.VerifyClientCertIfGiven
 	config.NextProtos = []string{"h2", "http/1.1"}
 }

@@ -28,6 +28,7 @@ type target struct {
 	namespace string // empty for cluster-scoped resources, and for lists across namespaces
 	name      string // empty for collections
 	subpath   string // what follows a proxy subresource in the URL
+	narrowing narrowing
 }
 
 // groupResource is how errors name the resource.
@@ -141,6 +142,7 @@ func (s *Server) resolve(r *http.Request) (*target, error) {
 	if t.resource.Answers == nil {
 		t.store = s.storeOf(t.resource)
 	}
+	t.narrowing = narrowingOf(r, t.verb)
 	return t, nil
 }
 

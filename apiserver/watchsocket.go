@@ -18,9 +18,6 @@ type watchSocket struct {
 	kind int // of its messages
 }
 
-// bearerProtocol begins the subprotocol in which a browser sends its token, since it cannot set headers. It is never the answer.
-const bearerProtocol = "base64url.bearer.authorization.k8s.io."
-
 const (
 	maxSocketRead = 4 << 10     // of a client that has nothing to say
 	socketGoodbye = time.Second // how long a close frame may take

@@ -8,17 +8,29 @@ import (
 
 // references are the names of what a pod needs, in its namespace.
 type references struct {
-	secrets, configMaps, claims map[string]bool
+	secrets, configMaps, claims, resourceClaims []string
 }
 
 // referencesOf finds references by their Go types, wherever in the pod's spec they stand.
-func referencesOf(pod *corev1.Pod) references {
-	out := references{secrets: map[string]bool{}, configMaps: map[string]bool{}, claims: map[string]bool{}}
+func referencesOf(pod *corev1.Pod) (out references) {
 	out.collect(reflect.ValueOf(pod.Spec))
 	for _, v := range pod.Spec.Volumes {
 		if v.Ephemeral != nil {
-			out.claims[pod.Name+"-"+v.Name] = true // how generic ephemeral volumes name their claims
+			out.claims = append(out.claims, pod.Name+"-"+v.Name) // how generic ephemeral volumes name their claims
 		}
+	}
+	for _, claim := range pod.Spec.ResourceClaims {
+		if claim.ResourceClaimName != nil {
+			out.resourceClaims = append(out.resourceClaims, *claim.ResourceClaimName)
+		}
+	}
+	for _, made := range pod.Status.ResourceClaimStatuses { // of templates
+		if made.ResourceClaimName != nil {
+			out.resourceClaims = append(out.resourceClaims, *made.ResourceClaimName)
+		}
+	}
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		out.resourceClaims = append(out.resourceClaims, extended.ResourceClaimName)
 	}
 	return out
 }
@@ -45,7 +57,7 @@ func (r *references) collect(v reflect.Value) {
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
 			if ref, ok := v.Field(i).Interface().(*corev1.LocalObjectReference); ok && ref != nil {
-				r.secrets[ref.Name] = true // such fields of volumes are all called SecretRef, or NodePublishSecretRef
+				r.secrets = append(r.secrets, ref.Name) // such fields of volumes are all called SecretRef, or NodePublishSecretRef
 			}
 			if field.IsExported() && field.Type != quantities {
 				r.collect(v.Field(i))
@@ -61,27 +73,45 @@ func (r *references) note(part any) {
 	switch p := part.(type) {
 	case corev1.PodSpec:
 		for _, ref := range p.ImagePullSecrets {
-			r.secrets[ref.Name] = true
+			r.secrets = append(r.secrets, ref.Name)
 		}
 	case corev1.SecretVolumeSource:
-		r.secrets[p.SecretName] = true
+		r.secrets = append(r.secrets, p.SecretName)
 	case corev1.SecretProjection:
-		r.secrets[p.Name] = true
+		r.secrets = append(r.secrets, p.Name)
 	case corev1.SecretKeySelector:
-		r.secrets[p.Name] = true
+		r.secrets = append(r.secrets, p.Name)
 	case corev1.SecretEnvSource:
-		r.secrets[p.Name] = true
+		r.secrets = append(r.secrets, p.Name)
 	case corev1.AzureFileVolumeSource:
-		r.secrets[p.SecretName] = true
+		r.secrets = append(r.secrets, p.SecretName)
 	case corev1.ConfigMapVolumeSource:
-		r.configMaps[p.Name] = true
+		r.configMaps = append(r.configMaps, p.Name)
 	case corev1.ConfigMapProjection:
-		r.configMaps[p.Name] = true
+		r.configMaps = append(r.configMaps, p.Name)
 	case corev1.ConfigMapKeySelector:
-		r.configMaps[p.Name] = true
+		r.configMaps = append(r.configMaps, p.Name)
 	case corev1.ConfigMapEnvSource:
-		r.configMaps[p.Name] = true
+		r.configMaps = append(r.configMaps, p.Name)
 	case corev1.PersistentVolumeClaimVolumeSource:
-		r.claims[p.ClaimName] = true
+		r.claims = append(r.claims, p.ClaimName)
 	}
+}
+
+// secretName is a secret of any namespace.
+type secretName struct{ namespace, name string }
+
+// secretsOf are the secrets that a node needs to mount a volume of a CSI driver, the only persistent ones that agents here mount.
+// Those by which controllers publish and expand it are not for nodes.
+func secretsOf(v *corev1.PersistentVolume) []secretName {
+	if v.Spec.CSI == nil {
+		return nil
+	}
+	var out []secretName
+	for _, ref := range []*corev1.SecretReference{v.Spec.CSI.NodePublishSecretRef, v.Spec.CSI.NodeStageSecretRef, v.Spec.CSI.NodeExpandSecretRef} {
+		if ref != nil {
+			out = append(out, secretName{ref.Namespace, ref.Name})
+		}
+	}
+	return out
 }

@@ -5,17 +5,33 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 )
 
 // Request is what somebody wants to do: to a resource, or to a path that is none.
 type Request struct {
 	Verb string // get, list, watch, create, update, patch, delete, deletecollection, or a method in lower case for a path
 
-	Group, Resource, Subresource string
-	Namespace                    string // empty for cluster-scoped resources and across namespaces
-	Name                         string // empty for collections
+	Group, Version        string // no rule asks for the version; other authorizers may
+	Resource, Subresource string
+	Namespace             string // empty for cluster-scoped resources and across namespaces
+	Name                  string // empty for collections
+
+	// Fields and Labels narrow a list, watch or deletecollection. No rule asks for them: they are for the node
+	// authorizer and for webhooks (KEP-4601). Nil also stands for selectors that cannot be read: they allow nothing more.
+	Fields fields.Requirements
+	Labels labels.Requirements
 
 	Path string // set for a path that is no resource; then the fields above but for Verb are empty
+}
+
+// SelectsField says whether only objects whose field has the value are asked for.
+func (r *Request) SelectsField(field, value string) bool {
+	return slices.ContainsFunc(r.Fields, func(q fields.Requirement) bool {
+		return q.Field == field && q.Value == value && (q.Operator == selection.Equals || q.Operator == selection.DoubleEquals)
+	})
 }
 
 // allows says whether the rule allows the request, wherever the rule comes from.

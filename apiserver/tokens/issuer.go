@@ -84,12 +84,16 @@ func (i *Issuer) Sign(binding Binding, audiences []string, life time.Duration) (
 		},
 		Kubernetes: binding,
 	}
+	token, err = i.signed(claims)
+	return token, claims, err
+}
+
+func (i *Issuer) signed(claims jwt.Claims) (string, error) {
 	unsigned := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
 	keys := i.keys.Load()
 	unsigned.Header["kid"] = keys.id
 	delete(unsigned.Header, "typ") // as Kubernetes' tokens
-	token, err = unsigned.SignedString(keys.signer)
-	return token, claims, err
+	return unsigned.SignedString(keys.signer)
 }
 
 // Ours says whether a token claims to come from this issuer. It proves nothing; it says who should judge.

@@ -53,6 +53,8 @@ type Config struct {
 	ServiceCIDR, SecondServiceCIDR, ClusterCIDR netip.Prefix
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
+	// Access says who else is known to the API server and who else decides. The front proxy's CA is that of PKI if it has none.
+	Access apiserver.AccessConfig
 	// Admission says which admission plugins run.
 	Admission admission.Config
 	// Audit is what is recorded of requests, and where.
@@ -133,12 +135,17 @@ func (c *ControlPlane) openAPI() (err error) {
 	table := registry.Builtin(registry.Options{
 		ServiceCIDR: c.config.ServiceCIDR, SecondServiceCIDR: c.config.SecondServiceCIDR, ClusterCIDR: c.config.ClusterCIDR,
 	})
+	access := c.config.Access
+	if access.FrontProxy.CA == nil {
+		access.FrontProxy.CA, access.FrontProxy.AllowedNames = c.config.PKI.FrontProxyCA, []string{frontProxyName}
+	}
 	c.api, err = apiserver.New(apiserver.Config{
 		KV:                c.kv,
 		Table:             table,
 		TLS:               c.config.PKI.APIServing(),
 		ClientCA:          c.config.PKI.CA,
 		NodeTLS:           c.config.PKI.Live(c.config.PKI.AgentClient),
+		Access:            access,
 		Admission:         c.config.Admission,
 		TokenKeys:         []crypto.Signer{c.config.PKI.AccountKeys().Signer},
 		AdvertiseAddress:  c.config.AdvertiseAddress,
@@ -164,6 +171,9 @@ func (c *ControlPlane) CertificatesChanged() error {
 	keys := c.config.PKI.AccountKeys()
 	return c.api.SetTokenKeys(keys.Signer, keys.Others...)
 }
+
+// frontProxyName is the common name of the one certificate of the front proxy's authority.
+const frontProxyName = "front-proxy-client"
 
 // collectors are the metrics of the member here.
 func (c *ControlPlane) collectors() []prometheus.Collector {

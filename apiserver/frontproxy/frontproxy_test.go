@@ -1,0 +1,55 @@
+package frontproxy_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"kontiki/apiserver/frontproxy"
+)
+
+func TestHeaders(t *testing.T) {
+	p, err := frontproxy.New(frontproxy.Config{UIDHeaders: []string{"X-Remote-Uid"}})
+	require.NoError(t, err)
+	header := http.Header{}
+	_, ok := p.User(header)
+	require.False(t, ok)
+	header.Set("X-Remote-User", "jane")
+	header.Set("x-remote-uid", "7")
+	header.Add("X-Remote-Group", "dev")
+	header.Add("X-Remote-Group", "")
+	header.Add("X-Remote-Group", "ops")
+	header.Add("X-Remote-Extra-Acme.org%2fScope", "a")
+	header.Set("Accept", "x")
+	user, ok := p.User(header)
+	require.True(t, ok)
+	require.Equal(t, authenticationv1.UserInfo{Username: "jane", UID: "7", Groups: []string{"dev", "ops"},
+		Extra: map[string]authenticationv1.ExtraValue{"acme.org/scope": {"a"}}}, user)
+	header["X_Remote_User"], header["x_REMOTE_extra_y"] = []string{"admin"}, []string{"z"}
+	p.Strip(header)
+	require.Equal(t, http.Header{"Accept": {"x"}}, header)
+}
+
+func TestNoCertificate(t *testing.T) {
+	for _, text := range []string{"nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
+		_, err := frontproxy.New(frontproxy.Config{CA: func() []byte { return []byte(text) }})
+		require.ErrorIs(t, err, frontproxy.ErrCA)
+	}
+}
+
+func FuzzHeaders(f *testing.F) {
+	f.Add("X-Remote-Extra-%zz", "v")
+	f.Add("X_Remote_User", "admin")
+	f.Add("X-Remote-Extra-", "")
+	p, err := frontproxy.New(frontproxy.Config{})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, name, value string) {
+		header := http.Header{"X-Remote-User": {"jane"}, name: {value}}
+		_, _ = p.User(header)
+		p.Strip(header)
+		_, ok := p.User(header)
+		require.False(t, ok, "a header got past Strip")
+	})
+}
