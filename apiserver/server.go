@@ -20,6 +20,7 @@ import (
 	"kontiki/apiserver/admission"
 	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/audit"
+	"kontiki/apiserver/gather"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -239,6 +240,7 @@ const (
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s.handler,
+		ConnContext:       withConnection,
 		TLSConfig:         livetls.Server(s.config.TLS, s.secure),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
@@ -259,7 +261,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}()
 
 	failed := make(chan error, 1)
-	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	go func() { failed <- server.ServeTLS(gather.Listen(listener), "", "") }()
 	select {
 	case err := <-failed:
 		return err
