@@ -103,6 +103,7 @@ func (n *node) openPlane(context.Context) (err error) {
 		AdvertiseAddress: address,
 		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
 		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
+		ClusterDNS:       o.network.dnsIP(),
 		HistoryRetention: o.store.historyRetention,
 		Audit:            o.audit.config,
 		RaftLog:          o.store.raftLog,
