@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
@@ -134,10 +136,11 @@ func (s *Server) certificateUser(r *http.Request) (User, bool) {
 		if !s.frontProxy.MayBeUser(chain) || subject.CommonName == "" {
 			continue
 		}
+		sum := sha256.Sum256(chain[0].Raw)
 		return User{
 			Name:   subject.CommonName,
 			Groups: slices.Clone(subject.Organization),
-			Extra:  map[string][]string{credentialID: {"X509SHA256=" + fingerprint(r.Context(), chain[0])}},
+			Extra:  map[string][]string{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}},
 		}.authenticated(), true
 	}
 	return User{}, false

@@ -34,6 +34,9 @@ func (s *Server) routes() http.Handler {
 	others.PathPrefix("/openapi/v3/").Handler(v3)
 	others.Handle("/openapi/v2", openapi.V2Handler(s.table))
 	others.Handle("/", handlerFunc(s.servePaths))
+	for path, handler := range s.config.Paths {
+		others.Handle(path, handler)
+	}
 
 	for _, base := range []string{"/api/", "/apis/"} {
 		others.PathPrefix(base).Handler(unknown)

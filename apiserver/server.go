@@ -20,7 +20,6 @@ import (
 	"kontiki/apiserver/admission"
 	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/audit"
-	"kontiki/apiserver/gather"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -57,8 +56,6 @@ type Config struct {
 	AdvertisePort    uint16 // 0 means 6443
 	// ServiceCIDR's first address is the Service default/kubernetes; the zero value means 10.96.0.0/16.
 	ServiceCIDR netip.Prefix
-	// ClusterDNS is where nodes serve DNS to their pods: the Service kube-system/kube-dns keeps it. Invalid: there is none.
-	ClusterDNS netip.Addr
 	// SecondServiceCIDR is of the other IP family, as in registry.Options.
 	SecondServiceCIDR netip.Prefix
 	// MaxBodyBytes bounds request bodies; 0 means 3 MiB, as in Kubernetes.
@@ -74,6 +71,8 @@ type Config struct {
 	Storage storage.Config
 	// Audit is what is recorded of requests, and where; without a sink nothing is.
 	Audit audit.Config
+	// Paths are served in addition, to those whom roles let have them (nonResourceURLs).
+	Paths map[string]http.Handler
 	// Collectors are shown on /metrics beside the server's own.
 	Collectors []prometheus.Collector
 	Log        *slog.Logger // nil discards
@@ -242,7 +241,6 @@ const (
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s.handler,
-		ConnContext:       withConnection,
 		TLSConfig:         livetls.Server(s.config.TLS, s.secure),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
@@ -263,7 +261,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}()
 
 	failed := make(chan error, 1)
-	go func() { failed <- server.ServeTLS(gather.Listen(listener), "", "") }()
+	go func() { failed <- server.ServeTLS(listener, "", "") }()
 	select {
 	case err := <-failed:
 		return err

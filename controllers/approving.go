@@ -10,21 +10,25 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 )
 
 // csrApproving approves what nodes ask for. A client certificate is approved for whom roles let have it: who asks for one of
 // any node may create certificatesigningrequests/nodeclient, a node that asks for itself …/selfnodeclient (Kubernetes'
 // documentation, "TLS bootstrapping"). Kubernetes leaves serving certificates to people; here a node gets one for its name
-// and addresses, as long as they are not another node's.
+// and addresses, as long as they are not another node's, a Service's or an API server's, for which it could stand in then.
 type csrApproving struct {
 	client   kubernetes.Interface
 	requests certificateslisters.CertificateSigningRequestLister
 	nodes    corelisters.NodeLister
+	services corelisters.ServiceLister
+	slices   discoverylisters.EndpointSliceLister
 }
 
 func addCSRApproving(m *manager) error {
@@ -36,8 +40,11 @@ func addCSRApproving(m *manager) error {
 		return err
 	}
 	requests, nodes := m.shared.Certificates().V1().CertificateSigningRequests(), m.shared.Core().V1().Nodes()
-	nodes.Informer()
-	c := m.add("csr-approving", 2, &csrApproving{client: client, requests: requests.Lister(), nodes: nodes.Lister()})
+	services, endpoints := m.shared.Core().V1().Services(), m.shared.Discovery().V1().EndpointSlices()
+	nodes.Informer() // asked for, so that they are started
+	services.Informer()
+	endpoints.Informer()
+	c := m.add("csr-approving", 2, &csrApproving{client: client, requests: requests.Lister(), nodes: nodes.Lister(), services: services.Lister(), slices: endpoints.Lister()})
 	watch(c, requests.Informer(), requestFor[*certificatesv1.CertificateSigningRequest])
 	return nil
 }
@@ -115,7 +122,7 @@ func (a *csrApproving) judgeServing(csr *certificatesv1.CertificateSigningReques
 	if !slices.Equal(slices.Compact(slices.Sorted(slices.Values(request.DNSNames))), []string{name}) && len(request.DNSNames) > 0 {
 		return "", fmt.Errorf("%w: the only DNS name that %s may have is %q", ErrNotApproved, user, name)
 	}
-	nodes, err := a.nodes.List(labels.Everything())
+	taken, err := a.addressesOfOthers(name)
 	if err != nil {
 		return "", err
 	}
@@ -123,13 +130,46 @@ func (a *csrApproving) judgeServing(csr *certificatesv1.CertificateSigningReques
 		if ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() {
 			return "", fmt.Errorf("%w: %s is no address of a machine", ErrNotApproved, ip)
 		}
-		for _, node := range nodes {
-			for _, address := range node.Status.Addresses {
-				if node.Name != name && address.Address == ip.String() {
-					return "", fmt.Errorf("%w: %s is an address of node %s", ErrNotApproved, ip, node.Name)
-				}
-			}
+		if owner := taken[ip.String()]; owner != "" {
+			return "", fmt.Errorf("%w: %s is an address of %s", ErrNotApproved, ip, owner)
 		}
 	}
 	return "Auto approving kubelet serving certificate for the names and addresses of the node.", nil
+}
+
+// addressesOfOthers are those that a node may not have, with whose they are.
+func (a *csrApproving) addressesOfOthers(name string) (map[string]string, error) {
+	taken := map[string]string{}
+	nodes, err := a.nodes.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		for _, address := range node.Status.Addresses {
+			if node.Name != name {
+				taken[address.Address] = "node " + node.Name
+			}
+		}
+	}
+	services, err := a.services.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	for _, service := range services {
+		for _, address := range service.Spec.ClusterIPs {
+			taken[address] = "service " + service.Namespace + "/" + service.Name
+		}
+	}
+	servers, err := a.slices.EndpointSlices(metav1.NamespaceDefault).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: "kubernetes"}))
+	if err != nil {
+		return nil, err
+	}
+	for _, slice := range servers {
+		for _, endpoint := range slice.Endpoints {
+			for _, address := range endpoint.Addresses {
+				taken[address] = "an API server"
+			}
+		}
+	}
+	return taken, nil
 }

@@ -158,6 +158,7 @@ func TestRequestsLeftToPeople(t *testing.T) {
 		"another node's name":       {w1, serving([]string{"w1", "w2"}, "10.0.0.1", nodeSubject("w1"))},
 		"the API server's name":     {w1, serving([]string{"kubernetes.default.svc"}, "10.0.0.1", nodeSubject("w1"))},
 		"another node's serving":    {w1, serving([]string{"w2"}, "10.0.0.1", nodeSubject("w2"))},
+		"the API's service":         {w1, serving([]string{"w1"}, "10.96.0.1", nodeSubject("w1"))},
 		"everybody's address":       {w1, serving([]string{"w1"}, "127.0.0.1", nodeSubject("w1"))},
 		"a client of another group": {machine, requestOf(t, certificatesv1.KubeAPIServerClientKubeletSignerName, clientUsages, x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:w1", Organization: []string{"system:nodes", "x"}}})},
 		"a client with names":       {machine, requestOf(t, certificatesv1.KubeAPIServerClientKubeletSignerName, clientUsages, x509.CertificateRequest{Subject: nodeSubject("w1"), DNSNames: []string{"w1"}})},

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"kontiki/internal/control"
-	"kontiki/internal/memory"
 	"kontiki/internal/pki"
 )
 
@@ -84,7 +83,7 @@ func (o *agentOptions) complete() error {
 func runAgent(ctx context.Context, o *agentOptions) error {
 	log := o.log.logger(os.Stderr)
 	h := &agentHost{process: newProcess(ctx), options: &o.options, log: log, control: &control.Server{}}
-	saveMemory(h.process, memory.MinLeeway)
+	saveMemory(h.process)
 	if err := h.open(o); err != nil {
 		return joinStop(err, h.process)
 	}

@@ -20,13 +20,11 @@ const (
 // By itself the collector starts when the heap has grown by some part. A process that falls quiet before that keeps
 // its garbage, and the free memory between what is in use, for up to two minutes and more: so when a burst of work is
 // over, garbage is collected and free memory returned to the system at once.
-//
-// leeway is what a small heap may grow by before it is collected; see MinLeeway.
-func Save(ctx context.Context, leeway uint64) {
+func Save(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var b bursts
-	g := growth{leeway: leeway}
+	var g growth
 	for {
 		allocated, live := heap()
 		g.follow(live)

@@ -116,10 +116,10 @@ func TestEachAtItsTime(t *testing.T) {
 	require.NoError(t, err)
 	moments := map[time.Time]bool{}
 	for name, pair := range p.current.Load().pairs {
-		left := pair.leaf.NotAfter.Sub(renewAt(pair.leaf)).Hours() / pair.leaf.NotAfter.Sub(pair.leaf.NotBefore).Hours()
+		left := pair.leaf.NotAfter.Sub(RenewAt(pair.leaf)).Hours() / pair.leaf.NotAfter.Sub(pair.leaf.NotBefore).Hours()
 		require.GreaterOrEqual(t, left, 0.33, name)
 		require.Less(t, left, 0.44, name)
-		moments[renewAt(pair.leaf)] = true
+		moments[RenewAt(pair.leaf)] = true
 	}
 	require.Greater(t, len(moments), 3)
 	changed, err := p.Refresh()

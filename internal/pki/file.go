@@ -1,9 +1,18 @@
 package pki
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 )
+
+// WriteFile puts data at path with mode 0600, whole or not at all, and on disk when it returns.
+func WriteFile(path string, data []byte) error {
+	if err := writeFile(path, data); err != nil {
+		return fmt.Errorf("pki: %w", err)
+	}
+	return nil
+}
 
 // writeFile puts data at path with mode 0600, whole or not at all, and on disk when it returns.
 func writeFile(path string, data []byte) error {

@@ -132,7 +132,7 @@ func StateAt(cert *x509.Certificate, now time.Time) string {
 		return "expired"
 	case now.Before(cert.NotBefore):
 		return "not valid yet"
-	case !now.Before(renewAt(cert)):
+	case !now.Before(RenewAt(cert)):
 		return "due for renewal"
 	}
 	return StateGood

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"time"
 )
 
 // KeyPair is a certificate and its private key.
@@ -22,6 +24,76 @@ type KeyPair struct {
 func (k *KeyPair) Certificate() tls.Certificate { return k.certificate }
 
 func (k *KeyPair) key() crypto.Signer { return k.certificate.PrivateKey.(crypto.Signer) }
+
+// Leaf is the certificate, parsed.
+func (k *KeyPair) Leaf() *x509.Certificate { return k.leaf }
+
+// VerifiedBy is nil if one of the authorities vouches for the certificate, directly or through what it brings along.
+func (k *KeyPair) VerifiedBy(authorities []*x509.Certificate, now time.Time) error {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	for _, a := range authorities {
+		roots.AddCert(a)
+	}
+	for _, der := range k.certificate.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(c)
+		}
+	}
+	_, err := k.leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	return err
+}
+
+// ReadCombined reads a file with certificates and the key of the first, whoever has signed it.
+func ReadCombined(path string) (*KeyPair, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("pki: %w", err)
+	}
+	if err := private(path, info); err != nil {
+		return nil, fmt.Errorf("pki: %w", err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("pki: %w", err)
+	}
+	certificate, err := tls.X509KeyPair(data, data)
+	if err != nil {
+		return nil, fmt.Errorf("pki: %s: %w: %v", path, ErrDamaged, err)
+	}
+	pair := &KeyPair{certificate: certificate, leaf: certificate.Leaf}
+	for rest := data; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return pair, nil
+		}
+		if text := pem.EncodeToMemory(block); block.Type == "CERTIFICATE" {
+			pair.CertPEM = append(pair.CertPEM, text...)
+		} else {
+			pair.KeyPEM = append(pair.KeyPEM, text...)
+		}
+	}
+}
+
+// WriteCombined stores a key, and the certificates that were issued for it, in one file: both or neither.
+func WriteCombined(path string, key crypto.Signer, chain []byte) error {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return fmt.Errorf("pki: %w", err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return WriteFile(path, append(slices.Clone(chain), text...))
+}
+
+// bringing is the pair with the authorities behind the certificate. A machine that joins knows the hash of one of them,
+// and needs to be shown it (as RFC 7671, 5.2.2, wants it of DANE-TA).
+func (k *KeyPair) bringing(authorities []*x509.Certificate) *KeyPair {
+	with := *k
+	with.certificate.Certificate = slices.Clone(k.certificate.Certificate)
+	for _, a := range authorities {
+		with.certificate.Certificate = append(with.certificate.Certificate, a.Raw)
+	}
+	return &with
+}
 
 // errMismatch: both files are whole, and of two pairs.
 var errMismatch = fmt.Errorf("%w: they do not belong together", ErrDamaged)
@@ -52,8 +124,8 @@ func readKeyFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("%s: %w (mode %04o): chmod 600 it, and make another if somebody may have", path, ErrReadable, mode)
+	if err := private(path, info); err != nil {
+		return nil, err
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -63,6 +135,30 @@ func readKeyFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w: %v", path, ErrDamaged, err)
 	}
 	return data, nil
+}
+
+// ParseCertificates reads one or more PEM blocks CERTIFICATE, and nothing else.
+func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
+	list, err := parseCertificates(data)
+	if err != nil {
+		return nil, fmt.Errorf("pki: %w: %v", ErrDamaged, err)
+	}
+	return list, nil
+}
+
+// EncodeCertificates is the reverse.
+func EncodeCertificates(list []*x509.Certificate) (data []byte) {
+	for _, c := range list {
+		data = append(data, encodeCertificate(c.Raw)...)
+	}
+	return data
+}
+
+func private(path string, info os.FileInfo) error {
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("%s: %w (mode %04o): chmod 600 it, and make another if somebody may have", path, ErrReadable, mode)
+	}
+	return nil
 }
 
 func readCertificates(path string) ([]*x509.Certificate, error) {

@@ -35,12 +35,17 @@ current-context: kontiki
 // WriteKubeconfig writes a kubeconfig (mode 0600) with which pair calls the API server at the URL
 // server. A file that says the same already is left alone.
 func (p *PKI) WriteKubeconfig(path, server string, pair *KeyPair) error {
+	return WriteKubeconfig(path, server, p.CA(), pair)
+}
+
+// WriteKubeconfig is the same for somebody who trusts the certificates ca, in PEM.
+func WriteKubeconfig(path, server string, ca []byte, pair *KeyPair) error {
 	var text bytes.Buffer
 	err := kubeconfigText.Execute(&text, struct {
 		Server, User string
 		CA           []byte
 		Pair         *KeyPair
-	}{server, pair.leaf.Subject.CommonName, p.CA(), pair})
+	}{server, pair.leaf.Subject.CommonName, ca, pair})
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 // A certificate is renewed when a third of its life is left, or up to a tenth of its life before that: each has its own
 // moment, so that the machines of a cluster, which were all set up on one day, do not all renew at once.
 
-// renewAt is when a certificate is to be issued again. Its moment follows from its serial number, which is random.
-func renewAt(cert *x509.Certificate) time.Time {
+// RenewAt is when a certificate is to be issued again. Its moment follows from its serial number, which is random.
+func RenewAt(cert *x509.Certificate) time.Time {
 	life := cert.NotAfter.Sub(cert.NotBefore)
 	jitter := life / 10 * time.Duration(cert.SerialNumber.Uint64()%1000) / 1000
 	return cert.NotAfter.Add(-life/3 - jitter)
@@ -20,7 +20,7 @@ func renewAt(cert *x509.Certificate) time.Time {
 // due says whether a certificate is to be issued again. Near the end of its authority there is nothing to be gained: what
 // is issued would not last longer.
 func (a *authority) due(cert *x509.Certificate, now time.Time, life time.Duration) bool {
-	if now.Before(renewAt(cert)) {
+	if now.Before(RenewAt(cert)) {
 		return false
 	}
 	end := now.Add(life)

@@ -53,6 +53,7 @@ func load(dir string, opts Options, nodes map[string][]net.IP) (*snapshot, error
 			return nil, err
 		}
 	}
+	s.pairs[apiServing] = s.pairs[apiServing].bringing(s.cluster.trusted)
 	s.digest = s.sum(rows)
 	return s, nil
 }

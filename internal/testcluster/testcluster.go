@@ -66,9 +66,21 @@ func StartOn(t testing.TB, store etcd.Config) *Cluster {
 // every Restart.
 func StartWith(t testing.TB, change func(*controlplane.Config)) *Cluster {
 	t.Helper()
+	return start(t, pki.Options{}, change)
+}
+
+// StartWithKeys is StartWithAccounts with a say in the certificates, and in the time that they are judged by.
+func StartWithKeys(t testing.TB, options pki.Options) *Cluster {
+	t.Helper()
+	return start(t, options, func(c *controlplane.Config) { c.Admission = admission.Config{} })
+}
+
+func start(t testing.TB, keys pki.Options, change func(*controlplane.Config)) *Cluster {
+	t.Helper()
+	keys.NodeName = "testcluster"
 	c := &Cluster{Dir: t.TempDir(), Log: logger(), t: t, change: change}
 	var err error
-	c.PKI, err = pki.Open(filepath.Join(c.Dir, "pki"), pki.Options{NodeName: "testcluster"})
+	c.PKI, err = pki.Open(filepath.Join(c.Dir, "pki"), keys)
 	require.NoError(t, err)
 	c.open()
 	t.Cleanup(func() { require.NoError(t, c.plane.Close()) })

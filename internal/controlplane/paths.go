@@ -1,0 +1,14 @@
+package controlplane
+
+import (
+	"net/http"
+
+	"kontiki/internal/joining"
+	"kontiki/internal/pki"
+)
+
+// paths are what this API server serves beside the API.
+func (c *ControlPlane) paths() map[string]http.Handler {
+	export := func() (map[string][]byte, error) { return pki.Export(c.config.PKI.Dir()) }
+	return map[string]http.Handler{joining.KeysPath: joining.KeysHandler(export, c.config.Log.With("component", "joining"))}
+}

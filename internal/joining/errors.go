@@ -1,0 +1,13 @@
+package joining
+
+import "errors"
+
+var (
+	// ErrOtherCluster says that none of the server's authorities has the token's hash: the hash is wrong, the token is
+	// another cluster's, or somebody stands in for the server.
+	ErrOtherCluster = errors.New("the server is not of the token's cluster: none of the authorities it shows has the token's CA hash")
+	// ErrImpostor says that the server shows the right authority, whose certificate is public, but has no certificate of it.
+	ErrImpostor = errors.New("the server shows the authority of the token's cluster, but its own certificate is not good for this address")
+	// ErrRefused says that the server does not take the token.
+	ErrRefused = errors.New("the server refuses the token")
+)
