@@ -1,8 +1,6 @@
 package apiserver
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
@@ -136,11 +134,10 @@ func (s *Server) certificateUser(r *http.Request) (User, bool) {
 		if !s.frontProxy.MayBeUser(chain) || subject.CommonName == "" {
 			continue
 		}
-		sum := sha256.Sum256(chain[0].Raw)
 		return User{
 			Name:   subject.CommonName,
 			Groups: slices.Clone(subject.Organization),
-			Extra:  map[string][]string{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}},
+			Extra:  map[string][]string{credentialID: {"X509SHA256=" + fingerprint(r.Context(), chain[0])}},
 		}.authenticated(), true
 	}
 	return User{}, false

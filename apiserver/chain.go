@@ -17,6 +17,7 @@ func chain(h http.Handler, stages ...stage) http.Handler {
 // else is told, the existence of a path included.
 func (s *Server) entry() []stage {
 	return []stage{
+		withStackRoom,
 		s.withMetrics,
 		s.withRecovery,
 		s.withRequestID,

@@ -82,7 +82,7 @@ func (s *Server) createNamed(ctx context.Context, t *target, obj runtime.Object,
 
 // create is the whole of creating an object whose name is decided.
 func (s *Server) create(ctx context.Context, t *target, obj runtime.Object, options writeOptions) (*watch.Object, error) {
-	obj, err := s.track(t, t.resource.New(), obj, options.manager)
+	obj, err := s.trackNew(t, obj, options.manager)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type ownership struct {
 	mu       sync.Mutex // guards all below
 	types    managedfields.TypeConverter
 	managers map[managerKey]*managedfields.FieldManager
+	created  map[*registry.Resource]*createdFields
 }
 
 type managerKey struct {
@@ -34,7 +35,11 @@ type managerKey struct {
 }
 
 func newOwnership(table *registry.Table) *ownership {
-	return &ownership{table: table, managers: map[managerKey]*managedfields.FieldManager{}}
+	return &ownership{
+		table:    table,
+		managers: map[managerKey]*managedfields.FieldManager{},
+		created:  map[*registry.Resource]*createdFields{},
+	}
 }
 
 // manager returns the field manager of a resource or subresource.
@@ -92,6 +97,36 @@ func (s *Server) track(t *target, live, next runtime.Object, manager string) (ru
 	live.GetObjectKind().SetGroupVersionKind(kind)
 	next.GetObjectKind().SetGroupVersionKind(kind)
 	return m.UpdateNoErrors(live, next, manager), nil
+}
+
+// createdFields returns what finds the fields of new objects of a resource.
+func (o *ownership) createdFields(r *registry.Resource) (*createdFields, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.created[r]; c != nil {
+		return c, nil
+	}
+	c, err := newCreatedFields(r, o.loadTypes())
+	if err == nil {
+		o.created[r] = c
+	}
+	return c, err
+}
+
+// trackNew notes in obj.metadata.managedFields what the manager sets in a new object.
+func (s *Server) trackNew(t *target, obj runtime.Object, manager string) (runtime.Object, error) {
+	if m := accessor(obj); len(m.GetManagedFields()) == 0 {
+		fields, err := s.ownership.createdFields(t.resource)
+		if err != nil {
+			return nil, err
+		}
+		obj.GetObjectKind().SetGroupVersionKind(t.resource.GroupVersionKind())
+		if entries, err := fields.entries(obj, manager); err == nil {
+			m.SetManagedFields(entries)
+			return obj, nil
+		}
+	}
+	return s.track(t, t.resource.New(), obj, manager)
 }
 
 // managerName is the fieldManager parameter, or what can be told from the user agent: "kubectl" of

@@ -20,6 +20,7 @@ import (
 	"kontiki/apiserver/admission"
 	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/audit"
+	"kontiki/apiserver/gather"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -56,6 +57,8 @@ type Config struct {
 	AdvertisePort    uint16 // 0 means 6443
 	// ServiceCIDR's first address is the Service default/kubernetes; the zero value means 10.96.0.0/16.
 	ServiceCIDR netip.Prefix
+	// ClusterDNS is where nodes serve DNS to their pods: the Service kube-system/kube-dns keeps it. Invalid: there is none.
+	ClusterDNS netip.Addr
 	// SecondServiceCIDR is of the other IP family, as in registry.Options.
 	SecondServiceCIDR netip.Prefix
 	// MaxBodyBytes bounds request bodies; 0 means 3 MiB, as in Kubernetes.
@@ -241,6 +244,7 @@ const (
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s.handler,
+		ConnContext:       withConnection,
 		TLSConfig:         livetls.Server(s.config.TLS, s.secure),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
@@ -261,7 +265,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}()
 
 	failed := make(chan error, 1)
-	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	go func() { failed <- server.ServeTLS(gather.Listen(listener), "", "") }()
 	select {
 	case err := <-failed:
 		return err

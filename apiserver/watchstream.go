@@ -94,6 +94,7 @@ type watchStream struct {
 	target  *target
 	encoder encoder
 	buffer  []byte
+	object  []byte            // that encode last returned
 	table   *table.Stream     // set for asTable
 	socket  *watchSocket      // set if the client has asked for a WebSocket
 	gzip    *streamCompressor // set if what is sent is compressed
@@ -190,8 +191,8 @@ func (s *watchStream) write() error {
 	}
 	_, err := out.Write(s.buffer)
 	s.buffer = s.buffer[:0]
-	if cap(s.buffer) > 4*frameBufferLimit {
-		s.buffer = nil // one large object should not cost memory for the rest of the watch
+	if cap(s.buffer) > 4*frameBufferLimit || cap(s.object) > 4*frameBufferLimit {
+		s.buffer, s.object = nil, nil // one large object should not cost memory for the rest of the watch
 	}
 	if err != nil {
 		return errClientGone
@@ -221,7 +222,7 @@ func (s *watchStream) append(eventType string, object []byte) error {
 	return s.socket.send(message)
 }
 
-// encode returns the object of an event, without pretty-printing: a JSON frame is one line.
+// encode returns the object of an event, without pretty-printing: a JSON frame is one line. It is good until the next call.
 func (s *watchStream) encode(event *watch.Event) ([]byte, error) {
 	if event.Object == nil {
 		return s.encodeUnshared(s.target.store.Bookmark(*event))
@@ -233,7 +234,8 @@ func (s *watchStream) encode(event *watch.Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.encoder.appendObject(make([]byte, 0, len(body)+64), body), nil
+	s.object = s.encoder.appendObject(s.object[:0], body)
+	return s.object, nil
 }
 
 func (s *watchStream) encodeUnshared(obj runtime.Object) ([]byte, error) {

@@ -27,9 +27,11 @@ type Config struct {
 	Listen  net.Listener
 	Address string
 
-	ClusterDNS    []string // empty: pods get the host's resolv.conf
-	ClusterDomain string   // default "cluster.local"
-	ResolvConf    string   // default /etc/resolv.conf
+	// ClusterNetwork has the agent make Services and their names reachable; nil leaves that to others.
+	ClusterNetwork *ClusterNetwork
+	ClusterDNS     []string // empty: pods get the host's resolv.conf, or the DNS of ClusterNetwork
+	ClusterDomain  string   // default "cluster.local"
+	ResolvConf     string   // default /etc/resolv.conf
 	// PodCIDR is told to the runtime until the Node has one of its own. May be empty.
 	PodCIDR      string
 	CgroupParent string // of all pods; empty leaves it to the runtime

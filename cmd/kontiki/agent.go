@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kontiki/internal/control"
+	"kontiki/internal/memory"
 	"kontiki/internal/pki"
 )
 
@@ -83,7 +84,7 @@ func (o *agentOptions) complete() error {
 func runAgent(ctx context.Context, o *agentOptions) error {
 	log := o.log.logger(os.Stderr)
 	h := &agentHost{process: newProcess(ctx), options: &o.options, log: log, control: &control.Server{}}
-	saveMemory(h.process)
+	saveMemory(h.process, memory.MinLeeway)
 	if err := h.open(o); err != nil {
 		return joinStop(err, h.process)
 	}

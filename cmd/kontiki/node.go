@@ -28,7 +28,7 @@ type node struct {
 // scheduler, agent) goes on starting beside it. On an error all that had started is stopped.
 func startNode(ctx context.Context, o *options, log *slog.Logger) (*node, error) {
 	n := &node{agentHost: agentHost{process: newProcess(ctx), options: o, log: log, control: &control.Server{}}}
-	saveMemory(n.process)
+	saveMemory(n.process, serverLeeway)
 	for _, step := range []func(context.Context) error{n.openDir, n.openPKI, n.openPlane, n.startControl, n.waitReady, n.startLocalAgent, n.startClients} {
 		if err := step(ctx); err != nil {
 			return nil, joinStop(err, n.process)
@@ -103,6 +103,7 @@ func (n *node) openPlane(context.Context) (err error) {
 		AdvertiseAddress: address,
 		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
 		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
+		ClusterDNS:       o.network.dnsIP(),
 		HistoryRetention: o.store.historyRetention,
 		Audit:            o.audit.config,
 		RaftLog:          o.store.raftLog,

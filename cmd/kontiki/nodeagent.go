@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,22 +78,23 @@ func (h *agentHost) startAgent(credentials nodeCredentials, url string) error {
 		}
 		err := stopPods(h.ctx, conn)
 		if o.runtime != "simulated" {
-			err = errors.Join(err, nodeagent.UnmountVolumes(h.dir.join("agent")))
+			err = errors.Join(err, nodeagent.UnmountVolumes(h.dir.join("agent")), nodeagent.RemoveServiceRules(h.ctx))
 		}
 		return err
 	})
 	agent, err := nodeagent.New(nodeagent.Config{
-		NodeName:      o.name,
-		NodeIP:        o.ip,
-		DataDir:       h.dir.join("agent"),
-		REST:          controlplane.LiveClient(url, "agent", credentials.client),
-		Runtime:       conn,
-		ServingTLS:    credentials.serving,
-		Listen:        listener,
-		NoMounts:      o.runtime == "simulated",
-		StatusOnly:    o.runtime == "simulated",
-		ClusterDomain: h.options.network.clusterDomain,
-		Log:           h.log,
+		ClusterNetwork: h.clusterNetwork(),
+		NodeName:       o.name,
+		NodeIP:         o.ip,
+		DataDir:        h.dir.join("agent"),
+		REST:           controlplane.LiveClient(url, "agent", credentials.client),
+		Runtime:        conn,
+		ServingTLS:     credentials.serving,
+		Listen:         listener,
+		NoMounts:       o.runtime == "simulated",
+		StatusOnly:     o.runtime == "simulated",
+		ClusterDomain:  h.options.network.clusterDomain,
+		Log:            h.log,
 	})
 	if err != nil {
 		listener.Close()
@@ -100,6 +102,19 @@ func (h *agentHost) startAgent(credentials nodeCredentials, url string) error {
 	}
 	h.start(part{"node agent", agent.Run})
 	return nil
+}
+
+// clusterNetwork is what the agent needs for Services; nil where pods are only simulated.
+func (h *agentHost) clusterNetwork() *nodeagent.ClusterNetwork {
+	if h.options.node.runtime == "simulated" {
+		return nil
+	}
+	o := h.options.network
+	return &nodeagent.ClusterNetwork{
+		ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix(o.serviceCIDR)},
+		PodCIDRs:     []netip.Prefix{netip.MustParsePrefix(o.clusterCIDR)},
+		DNS:          []netip.Addr{o.dnsIP()},
+	}
 }
 
 // openRuntime opens what --node-runtime names and returns a connection to its CRI services.

@@ -172,6 +172,15 @@ func (o *networkOptions) serviceIP() net.IP {
 	return first.AsSlice()
 }
 
+// dnsIP is the tenth address of the network: that of the Service kube-dns, as kubeadm and k3s have it.
+func (o *networkOptions) dnsIP() netip.Addr {
+	address := netip.MustParsePrefix(o.serviceCIDR).Addr()
+	for range 10 {
+		address = address.Next()
+	}
+	return address
+}
+
 // nodeOptions is who this machine is, and how it runs containers.
 type nodeOptions struct {
 	name, ip   string

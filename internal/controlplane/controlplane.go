@@ -51,6 +51,8 @@ type Config struct {
 	// ServiceCIDR and ClusterCIDR are the ranges of cluster IPs and of pods; SecondServiceCIDR that of the other IP
 	// family. Zero values as in registry.Options.
 	ServiceCIDR, SecondServiceCIDR, ClusterCIDR netip.Prefix
+	// ClusterDNS is where nodes serve DNS to their pods; see apiserver.Config.
+	ClusterDNS netip.Addr
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
 	// Access says who else is known to the API server and who else decides. The front proxy's CA is that of PKI if it has none.
@@ -151,6 +153,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		AdvertiseAddress:  c.config.AdvertiseAddress,
 		AdvertisePort:     uint16(c.port()),
 		ServiceCIDR:       c.config.ServiceCIDR,
+		ClusterDNS:        c.config.ClusterDNS,
 		SecondServiceCIDR: c.config.SecondServiceCIDR,
 		Audit:             c.config.Audit,
 		Paths:             c.paths(),

@@ -29,6 +29,7 @@ type node struct {
 	httpsPort  int
 	kubeconfig string
 	extraArgs  []string
+	wrapper    []string // a command that runs the node's
 
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has been reaped
@@ -88,7 +89,8 @@ func (n *node) start() error {
 	args := append([]string{"dev", "--data-dir", n.dataDir, "--node-ip", nodeIP,
 		"--https-port", fmt.Sprint(n.httpsPort), "--client-port", "0", "--cgroup-root", cgroupRoot()}, n.extraArgs...)
 	n.log = log
-	n.cmd = exec.Command(filepath.Join(binDir, "kontiki"), args...)
+	argv := append(append(n.wrapper[:len(n.wrapper):len(n.wrapper)], filepath.Join(binDir, "kontiki")), args...)
+	n.cmd = exec.Command(argv[0], argv[1:]...)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	if err := n.cmd.Start(); err != nil {
 		return err

@@ -3,7 +3,7 @@
 // has left behind goes back to the system.
 //
 //	heap │      ╱│  ╱│  ╱│
-//	     │     ╱ │ ╱ │ ╱ │         growth: half of what is in use, 12 MiB at least
+//	     │     ╱ │ ╱ │ ╱ │         growth: half of what is in use, a leeway at least
 //	     │    ╱  │╱  │╱  │__
 //	     │___╱               │____ given back
 //	     └──────────────────────── time

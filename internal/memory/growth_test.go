@@ -12,7 +12,7 @@ func TestSmallHeapsMayGrowByMore(t *testing.T) {
 	for live, want := range map[uint64]int{
 		0: 400, 1 * mib: 400, 3 * mib: 400, 6 * mib: 200, 12 * mib: 100, 24 * mib: 50, 25 * mib: 50, 1000 * mib: 50,
 	} {
-		require.Equal(t, want, percentFor(live), "%d MiB", live/mib)
+		require.Equal(t, want, (&growth{leeway: MinLeeway}).percentFor(live), "%d MiB", live/mib)
 	}
 }
 
@@ -26,7 +26,7 @@ func TestGrowthFollows(t *testing.T) {
 		debug.SetGCPercent(got)
 		require.Equal(t, want, got)
 	}
-	var g growth
+	g := growth{leeway: MinLeeway}
 	g.follow(12 << 20)
 	is(100)
 	g.follow(6 << 20)

@@ -20,11 +20,13 @@ const (
 // By itself the collector starts when the heap has grown by some part. A process that falls quiet before that keeps
 // its garbage, and the free memory between what is in use, for up to two minutes and more: so when a burst of work is
 // over, garbage is collected and free memory returned to the system at once.
-func Save(ctx context.Context) {
+//
+// leeway is what a small heap may grow by before it is collected; see MinLeeway.
+func Save(ctx context.Context, leeway uint64) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var b bursts
-	var g growth
+	g := growth{leeway: leeway}
 	for {
 		allocated, live := heap()
 		g.follow(live)

@@ -44,7 +44,7 @@ func TestSaveGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go Save(ctx)
+		go Save(ctx, MinLeeway)
 		for range 64 {
 			garbage = make([]byte, 1<<20)
 			garbage[len(garbage)-1] = 1

@@ -22,7 +22,7 @@ const (
 
 // forwarder asks the host's resolvers.
 type forwarder struct {
-	upstreams []string // "address:port"
+	upstreams []string      // "address:port"
 	good      atomic.Uint32 // index of the one that answered last
 }
 

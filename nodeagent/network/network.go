@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 
@@ -117,6 +118,24 @@ func enableForwarding() error {
 	}
 	if err := os.WriteFile(path, []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("pod network: %w", err)
+	}
+	return nil
+}
+
+// EnableServices has packets between pods of one bridge pass through address translation: answers would go past it
+// otherwise, and the client would not know them. The error says that the kernel cannot (module br_netfilter).
+func EnableServices() error {
+	if err := enableForwarding(); err != nil {
+		return err
+	}
+	const dir = "/proc/sys/net/bridge"
+	if _, err := os.Stat(dir); err != nil {
+		_ = exec.Command("modprobe", "br_netfilter").Run() // whether it helped is seen below
+	}
+	for _, name := range []string{"bridge-nf-call-iptables", "bridge-nf-call-ip6tables"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("1"), 0o644); err != nil {
+			return fmt.Errorf("pod network: %w", err)
+		}
 	}
 	return nil
 }

@@ -14,10 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/knftables"
 )
 
 // retryDelay is how long after a failed transaction the next is tried.
 const retryDelay = time.Second
+
+// defaultTable is the name of the tables unless Config has another.
+const defaultTable = "kontiki-services"
 
 // byService is the name of the index that the package adds to the informer of slices.
 const byService = "proxy/service"
@@ -30,8 +34,9 @@ type Config struct {
 	ServiceCIDRs, PodCIDRs []netip.Prefix
 	// Table is the name of the nftables tables that the proxy owns. Default "kontiki-services".
 	Table string
-	// Informers are read for Services, EndpointSlices and the own Node. They must not have started.
+	// Informers are read for Services and EndpointSlices, Nodes for the own Node. They must not have started.
 	Informers informers.SharedInformerFactory
+	Nodes     cache.SharedIndexInformer
 	// Log gets what goes wrong.
 	Log *slog.Logger
 }
@@ -58,7 +63,7 @@ type Proxy struct {
 // New prepares a proxy. The error wraps ErrConfig, or ErrNoNFTables where the machine cannot have one.
 func New(cfg Config) (*Proxy, error) {
 	if cfg.Table == "" {
-		cfg.Table = "kontiki-services"
+		cfg.Table = defaultTable
 	}
 	if len(cfg.ServiceCIDRs) == 0 || cfg.Node == "" {
 		return nil, fmt.Errorf("%w: node and service ranges are required", ErrConfig)
@@ -81,17 +86,16 @@ func New(cfg Config) (*Proxy, error) {
 func (p *Proxy) follow(factory informers.SharedInformerFactory) error {
 	services := factory.Core().V1().Services().Informer()
 	endpoints := factory.Discovery().V1().EndpointSlices().Informer()
-	nodes := factory.Core().V1().Nodes().Informer()
 	if err := endpoints.AddIndexers(cache.Indexers{byService: func(obj any) ([]string, error) {
 		return []string{serviceOf(obj.(metav1.Object))}, nil
 	}}); err != nil {
 		return fmt.Errorf("proxy: index of EndpointSlices: %w", err)
 	}
-	p.services, p.slices, p.nodes = services.GetIndexer(), endpoints.GetIndexer(), nodes.GetIndexer()
+	p.services, p.slices, p.nodes = services.GetIndexer(), endpoints.GetIndexer(), p.cfg.Nodes.GetIndexer()
 	for informer, keyOf := range map[cache.SharedIndexInformer]func(metav1.Object) string{
-		services:  func(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() },
-		endpoints: serviceOf,
-		nodes:     func(o metav1.Object) string { return p.ownNode(o) },
+		services:    func(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() },
+		endpoints:   serviceOf,
+		p.cfg.Nodes: p.ownNode,
 	} {
 		registration, err := informer.AddEventHandler(p.pending.handler(keyOf))
 		if err != nil {
@@ -137,9 +141,13 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 }
 
-// Remove takes away all rules, of a proxy that does not run.
-func (p *Proxy) Remove(ctx context.Context) (err error) {
-	for _, t := range p.tables {
+// Remove takes away all rules of both families from the tables of the default name, while no proxy runs.
+func Remove(ctx context.Context) (err error) {
+	for _, f := range []family{{family: knftables.IPv4Family}, {family: knftables.IPv6Family}} {
+		t, openErr := newTable(f, defaultTable)
+		if openErr != nil {
+			return openErr
+		}
 		err = errors.Join(err, t.remove(ctx))
 	}
 	return err

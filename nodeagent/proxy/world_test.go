@@ -225,7 +225,8 @@ func (w *world) start() {
 	stopped := make(chan struct{})
 	p, err := New(Config{
 		Node: "node", ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
-		PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, Informers: factory, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, Informers: factory,
+		Nodes: factory.Core().V1().Nodes().Informer(), Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	require.NoError(w.t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))

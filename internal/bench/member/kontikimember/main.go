@@ -21,7 +21,7 @@ func main() { member.Main(run) }
 // run is a member with the default settings of `kontiki server`: see cmd/kontiki/memory.go and
 // cmd/kontiki/storeoptions.go.
 func run(s member.Spec, serve func(member.Front) error) error {
-	go memory.Save(context.Background()) // it ends with the process
+	go memory.Save(context.Background(), memory.MinLeeway) // it ends with the process
 	file, err := os.Create(filepath.Join(s.Dir, "kontiki.log"))
 	if err != nil {
 		return err

@@ -1,0 +1,159 @@
+package gather
+
+import (
+	"net"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	// pendingBytes is how much may wait for the peer before a Write waits.
+	pendingBytes = 64 << 10
+	// lingerTime is how long what was written before a Close may take to go out.
+	lingerTime = time.Second
+)
+
+// Listen wraps the connections that l accepts.
+func Listen(l net.Listener) net.Listener { return listener{l} }
+
+type listener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return newConn(c), nil
+}
+
+// conn gathers what is written to a connection.
+type conn struct {
+	net.Conn
+
+	mu      sync.Mutex // guards what follows
+	room    sync.Cond  // signalled when pending becomes shorter, or err is set
+	pending *[]byte    // to be written next; nil: nothing
+	writing bool       // the goroutine that writes exists
+	closed  bool
+	err     error // why nothing more can be written
+}
+
+func newConn(c net.Conn) *conn {
+	g := &conn{Conn: c}
+	g.room.L = &g.mu
+	return g
+}
+
+// Write leaves b to be written. It waits if too much is waiting already.
+func (c *conn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.err == nil && c.pending != nil && len(*c.pending) >= pendingBytes {
+		c.room.Wait()
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	if c.pending == nil {
+		c.pending = newBuffer()
+	}
+	*c.pending = append(*c.pending, b...)
+	if !c.writing {
+		c.writing = true
+		go c.write()
+	}
+	return len(b), nil
+}
+
+// write writes what is pending until there is no more.
+func (c *conn) write() {
+	for {
+		runtime.Gosched() // who is about to write does so first
+		batch := c.take()
+		if batch == nil {
+			return
+		}
+		_, err := c.Conn.Write(*batch)
+		freeBuffer(batch)
+		if err != nil {
+			c.fail(err)
+		}
+	}
+}
+
+// take returns what is to be written. If that is nothing, the goroutine that writes ends.
+func (c *conn) take() *[]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.pending
+	c.pending = nil
+	c.room.Broadcast()
+	if batch == nil {
+		c.writing = false
+		if c.closed {
+			_ = c.Conn.Close()
+		}
+	}
+	return batch
+}
+
+// fail lets later Writes fail, and drops what is pending.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+	c.pending = nil
+	c.room.Broadcast()
+}
+
+// Close ends the connection. Reads and writes fail from now on; the goroutine that writes, if there is one, closes
+// what is below when it has done.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	c.closed = true
+	if c.err == nil {
+		c.err = net.ErrClosed
+	}
+	c.room.Broadcast()
+	if !c.writing {
+		return c.Conn.Close()
+	}
+	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // who reads stops
+	return c.Conn.SetWriteDeadline(time.Now().Add(lingerTime))
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && c.isClosed() {
+		return n, net.ErrClosed
+	}
+	return n, err
+}
+
+func (c *conn) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// buffers are used again by all connections: one that is quiet has none.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func newBuffer() *[]byte { return buffers.Get().(*[]byte) }
+
+func freeBuffer(b *[]byte) {
+	if cap(*b) > 2*pendingBytes { // of a single large Write
+		return
+	}
+	*b = (*b)[:0]
+	buffers.Put(b)
+}

@@ -1,0 +1,41 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+)
+
+// AddLocalAddress gives this machine an address that only it and its pods can reach, on the loopback interface. One that
+// is there already is left as it is.
+func AddLocalAddress(address netip.Addr) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("local address %s: %w", address, err)
+	}
+	if err := netlink.AddrAdd(lo, hostAddress(address)); err != nil && !errors.Is(err, syscall.EEXIST) {
+		return fmt.Errorf("local address %s: %w", address, err)
+	}
+	return nil
+}
+
+// RemoveLocalAddress takes back what AddLocalAddress gave; nothing if it is not there.
+func RemoveLocalAddress(address netip.Addr) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("local address %s: %w", address, err)
+	}
+	if err := netlink.AddrDel(lo, hostAddress(address)); err != nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return fmt.Errorf("local address %s: %w", address, err)
+	}
+	return nil
+}
+
+func hostAddress(address netip.Addr) *netlink.Addr {
+	bits := address.BitLen()
+	return &netlink.Addr{IPNet: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, bits)}, Scope: int(netlink.SCOPE_HOST)}
+}
