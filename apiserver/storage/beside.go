@@ -34,7 +34,7 @@ func (s *Store) Beside(ctx context.Context, namespace, name string) (*Beside, er
 	if err != nil {
 		return nil, err
 	}
-	mine, err := s.turns.take(ctx, key)
+	mine, err := s.turns.take(ctx, key, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (b *Beside) addTo(txn *mvcc.TxnRequest) error {
 func (b *Beside) written(revision int64) {
 	b.current = b.store.cache.Offer(watch.NewObject(b.key, b.value, revision, b.current.CreateRevision, b.store.codec))
 	b.store.wrote(revision)
-	b.mine.wrote(Result{Object: b.current})
+	b.store.turns.wrote(b.mine, Result{Object: b.current})
 }
 
 // lost notes what a failed transaction has read, and reports whether that is something else than was thought.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -135,5 +136,50 @@ func TestWaitingForATurnEnds(t *testing.T) {
 		open()
 		first.Wait()
 		mustUpdate(t, s, "a", setData("k", "3"))
+	})
+}
+
+// Updates that have lost are told so one at a time: the next one when the object was written again, or when the one
+// before has had its time.
+func TestWhoHasLostIsToldInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := &gatedKV{modelKV: modelKV{watchtest.New()}}
+		s := newEnv(t, kv, storage.Config{}).configMaps()
+		created := mustCreate(t, s, configMap("a", nil))
+		from := strconv.FormatInt(created.Revision, 10)
+		errLost := errors.New("lost")
+		told := make(chan struct{}, 100)
+		stale := func() {
+			_, err := s.Update(t.Context(), "t", "a", storage.UpdateOptions{From: from}, func(current *watch.Object) (runtime.Object, error) {
+				if current.Revision != created.Revision {
+					return nil, errLost
+				}
+				return setData("k", "1")(current)
+			})
+			if errors.Is(err, errLost) {
+				told <- struct{}{}
+			}
+		}
+		open := kv.close()
+		var clients sync.WaitGroup
+		for range 5 {
+			clients.Go(stale)
+		}
+		synctest.Wait()
+		began := time.Now()
+		open()
+		synctest.Wait()
+		require.Len(t, told, 1, "the others wait")
+		mustUpdate(t, s, "a", setData("k", "2"))
+		synctest.Wait()
+		require.Len(t, told, 2)
+		require.Equal(t, began, time.Now())
+		mustCreate(t, s, configMap("b", nil))
+		mustUpdate(t, s, "b", setData("k", "2"))
+		synctest.Wait()
+		require.Len(t, told, 2, "another object is nothing to them")
+		clients.Wait()
+		require.Len(t, told, 4)
+		require.Equal(t, 4*time.Millisecond, time.Since(began), "the two that were left had to wait for the one before")
 	})
 }

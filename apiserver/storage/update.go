@@ -33,14 +33,15 @@ func (s *Store) Update(ctx context.Context, namespace, name string, options Upda
 	if options.DryRun {
 		return u.run(ctx, &turn{})
 	}
-	mine, err := s.turns.take(ctx, key)
+	from, _ := parseRevision(options.From) // one that is none has the store asked, like any
+	mine, err := s.turns.take(ctx, key, from)
 	if err != nil {
 		return Result{}, err
 	}
 	defer s.turns.pass(key, mine)
 	result, err := u.run(ctx, mine)
 	if err == nil && result.Changed {
-		mine.wrote(result)
+		s.turns.wrote(mine, result)
 	}
 	return result, err
 }
