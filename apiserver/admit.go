@@ -3,12 +3,15 @@ package apiserver
 import (
 	"context"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kontiki/apiserver/admission"
+	"kontiki/apiserver/audit"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
 )
@@ -116,7 +119,7 @@ func (t *target) admission(ctx context.Context, obj, old runtime.Object, options
 		Namespace: t.namespace, Name: t.name,
 		User: registry.AskerOf(ctx), DryRun: options.dryRun, Options: options.forUpdate(), Object: obj, Old: old,
 		Warn:     func(text string) { warn(ctx, text) },
-		Annotate: func(string, string) {},
+		Annotate: func(key, value string) { audit.Annotate(ctx, key, value) },
 	}
 	if t.sub != nil && t.sub.Kind.Kind != "" {
 		request.Kind = t.sub.Kind
@@ -152,11 +155,32 @@ func optionsKind(kind string) schema.GroupVersionKind {
 // lookup is the server's storage as plugins see it.
 type lookup struct{ s *Server }
 
-var _ admission.Objects = lookup{}
+var _ admission.Cluster = lookup{}
 
 // Get implements admission.Objects.
 func (l lookup) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
 	return l.s.find(ctx, resource, namespace, name)
+}
+
+// Allowed implements admission.Cluster.
+func (l lookup) Allowed(ctx context.Context, user authenticationv1.UserInfo, action authorizationv1.ResourceAttributes) (ok bool, reason string) {
+	extra := map[string]authorizationv1.ExtraValue{}
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	status := l.s.review(ctx, &authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra, ResourceAttributes: &action,
+	})
+	return status.Allowed, status.Reason
+}
+
+// ResourceOf implements admission.Cluster.
+func (l lookup) ResourceOf(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced, ok bool) {
+	row := l.s.table.ByKind(kind)
+	if row == nil {
+		return schema.GroupVersionResource{}, false, false
+	}
+	return row.GroupVersionResource, row.Namespaced, true
 }
 
 // List implements admission.Objects. What was written through this server a moment ago counts; what was written through

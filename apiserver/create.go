@@ -36,9 +36,6 @@ func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t *target) 
 	if err := t.fitNamespace(m); err != nil {
 		return err
 	}
-	if err := s.checkNamespace(r.Context(), t, m.GetName()); err != nil {
-		return err
-	}
 	created, err := s.createNamed(r.Context(), t, obj, options)
 	if err != nil {
 		return err

@@ -138,11 +138,6 @@ func (s *Server) deleteStep(ctx context.Context, t *target, options *metav1.Dele
 			}
 		}
 		obj := current.Object().DeepCopyObject()
-		if check := t.resource.Strategy.CheckDelete; check != nil {
-			if err := check(obj); err != nil {
-				return nil, err
-			}
-		}
 		if done := t.stepDeletion(obj, options, time.Now()); done {
 			return nil, nil
 		}

@@ -107,9 +107,6 @@ func (s *Server) createByChange(ctx context.Context, t *target, c change, beside
 	if err := t.fitNamespace(m); err != nil {
 		return nil, err
 	}
-	if err := s.checkNamespace(ctx, t, t.name); err != nil {
-		return nil, err
-	}
 	return obj, s.prepare(ctx, t, obj, nil, c.options, beside)
 }
 

@@ -2,14 +2,11 @@ package apiserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -170,26 +167,4 @@ func (t *target) finished(obj, old runtime.Object) bool {
 	}
 	keep := t.resource.Strategy.KeepOnDelete
 	return keep == nil || !keep(obj)
-}
-
-// checkNamespace refuses to create in a namespace that does not exist or is going away.
-func (s *Server) checkNamespace(ctx context.Context, t *target, name string) error {
-	if t.namespace == "" {
-		return nil
-	}
-	found, err := s.find(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", t.namespace)
-	if err != nil {
-		return err
-	}
-	if accessor(found).GetDeletionTimestamp() == nil {
-		return nil
-	}
-	refused := apierrors.NewForbidden(t.groupResource(), name, errors.New(
-		"unable to create new content in namespace "+t.namespace+" because it is being terminated"))
-	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type:    "NamespaceTerminating",
-		Message: "namespace " + t.namespace + " is being terminated",
-		Field:   "metadata.namespace",
-	})
-	return refused
 }

@@ -66,7 +66,7 @@ func addResourceQuota(m *manager) error {
 	recount := quotasToRecount{c: c, quotas: core.ResourceQuotas().Lister()}
 	m.monitors.gone = recount.of
 	for resource, informer := range map[string]cache.SharedIndexInformer{
-		"pods": core.Pods().Informer(), "services": core.Services().Informer(),
+		"pods": core.Pods().Informer(), "services": core.Services().Informer(), "persistentvolumeclaims": core.PersistentVolumeClaims().Informer(),
 	} {
 		if err := recount.watchLess(informer, quota.Of(corev1.Resource(resource))); err != nil {
 			return err

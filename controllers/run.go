@@ -62,7 +62,7 @@ func (m *manager) addAll() error {
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
-		addResourceQuota,
+		addResourceQuota, addProtection,
 	} {
 		if err := add(m); err != nil {
 			return err

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,55 +16,115 @@ type Plugin struct {
 
 // Config of a Chain.
 type Config struct {
-	// Disabled are names of plugins that do not run.
-	Disabled []string
+	// Disabled are names of plugins that do not run, Enabled of those that run although they would not otherwise.
+	Disabled, Enabled []string
+	// Plugins are configurations by the names of plugins: see ParseConfiguration.
+	Plugins map[string][]byte
 	// Dynamic run after those of this package: webhooks and policies, which see what the cluster itself has decided.
 	Dynamic []Plugin
 	// Last run after all others.
 	Last []Plugin
 }
 
-// builtin are the plugins of this package in the order in which they run.
-func builtin(objects Objects) []Plugin {
-	return []Plugin{
-		{"ServiceAccount", serviceAccount{objects}},
-		{"LimitRanger", limitRanger{objects}},
-		{"Priority", priority{objects}},
-		{"DefaultTolerationSeconds", defaultTolerationSeconds{}},
-		{"RuntimeClass", runtimeClass{objects}},
-		{"DefaultStorageClass", defaultStorageClass{objects}},
-		{"DefaultIngressClass", defaultIngressClass{objects}},
-		{"NodeRestriction", nodeRestriction{}},
-		{"ResourceQuota", resourceQuota{objects}},
+// builtin are the plugins of this package in the order in which they run, which is kube-apiserver's. Those that are off there
+// unless somebody asks for them are off here.
+func builtin(cluster Cluster, config Config) ([]builtinPlugin, error) {
+	podSecurity, err := newPodSecurity(cluster, config.Plugins["PodSecurity"])
+	if err != nil {
+		return nil, err
+	}
+	return []builtinPlugin{
+		{name: "NamespaceLifecycle", impl: namespaceLifecycle{cluster}},
+		{name: "LimitRanger", impl: limitRanger{cluster}},
+		{name: "ServiceAccount", impl: serviceAccount{cluster}},
+		{name: "NodeRestriction", impl: nodeRestriction{}},
+		{name: "TaintNodesByCondition", impl: taintNodes{}},
+		{name: "AlwaysPullImages", impl: alwaysPullImages{}, off: true},
+		{name: "PodSecurity", impl: podSecurity},
+		{name: "Priority", impl: priority{cluster}},
+		{name: "DefaultTolerationSeconds", impl: defaultTolerationSeconds{}},
+		{name: "ExtendedResourceToleration", impl: extendedResourceToleration{}, off: true},
+		{name: "DefaultStorageClass", impl: defaultStorageClass{cluster}},
+		{name: "StorageObjectInUseProtection", impl: storageProtection{}},
+		{name: "OwnerReferencesPermissionEnforcement", impl: ownerReferences{cluster}, off: true},
+		{name: "PersistentVolumeClaimResize", impl: claimResize{cluster}},
+		{name: "RuntimeClass", impl: runtimeClass{cluster}},
+		{name: "CertificateApproval", impl: certificateApproval{cluster}},
+		{name: "CertificateSigning", impl: certificateSigning{cluster}},
+		{name: "ClusterTrustBundleAttest", impl: trustBundleAttest{cluster}},
+		{name: "CertificateSubjectRestriction", impl: certificateSubject{}},
+		{name: "DefaultIngressClass", impl: defaultIngressClass{cluster}},
+		{name: "DenyServiceExternalIPs", impl: denyExternalIPs{}, off: true},
+		{name: "PodTopologyLabels", impl: podTopology{cluster}},
+		{name: "PodResizeValidator", impl: podResize{cluster}},
+		// Webhooks and policies come next (Config.Dynamic); quotas are charged when nobody refuses any more.
+		{name: "ResourceQuota", impl: resourceQuota{cluster}},
+	}, nil
+}
+
+// builtinPlugin is a plugin of this package.
+type builtinPlugin struct {
+	name string
+	impl any
+	off  bool // unless it is enabled
+}
+
+// New returns the plugins that are on. The error is a name that no plugin has, or a configuration that is none.
+func New(cluster Cluster, config Config) (*Chain, error) {
+	own, err := builtin(cluster, config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Chain{}
+	for _, p := range own {
+		c.add(Plugin{p.name, p.impl}, config.on(p.name, !p.off))
+	}
+	for _, p := range slices.Concat(config.Dynamic, config.Last) {
+		c.add(p, config.on(p.Name, true))
+	}
+	return c, config.check(c.names)
+}
+
+// add takes a plugin in, if it is on.
+func (c *Chain) add(p Plugin, on bool) {
+	c.names = append(c.names, p.Name)
+	if !on {
+		return
+	}
+	if m, ok := p.Impl.(Mutator); ok {
+		c.mutators = append(c.mutators, m)
+	}
+	if v, ok := p.Impl.(Validator); ok {
+		c.validators = append(c.validators, v)
+	}
+	if ch, ok := p.Impl.(Charger); ok {
+		c.chargers = append(c.chargers, ch)
 	}
 }
 
-// New returns the plugins in the order in which they run, but for those that are disabled. The error is a name that no
-// plugin has.
-func New(objects Objects, config Config) (*Chain, error) {
-	all := slices.Concat(builtin(objects), config.Dynamic, config.Last)
-	c := &Chain{}
-	for _, p := range all {
-		c.names = append(c.names, p.Name)
-		if slices.Contains(config.Disabled, p.Name) {
-			continue
-		}
-		if m, ok := p.Impl.(Mutator); ok {
-			c.mutators = append(c.mutators, m)
-		}
-		if v, ok := p.Impl.(Validator); ok {
-			c.validators = append(c.validators, v)
-		}
-		if ch, ok := p.Impl.(Charger); ok {
-			c.chargers = append(c.chargers, ch)
+// on says whether a plugin runs.
+func (c Config) on(name string, byDefault bool) bool {
+	return !slices.Contains(c.Disabled, name) && (byDefault || slices.Contains(c.Enabled, name))
+}
+
+// check refuses names that no plugin has, and plugins that are on and off.
+func (c Config) check(names []string) error {
+	for _, name := range slices.Concat(c.Disabled, c.Enabled, slices.Sorted(maps.Keys(c.Plugins))) {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("there is no admission plugin %q, only %s", name, strings.Join(names, ", "))
 		}
 	}
-	for _, name := range config.Disabled {
-		if !slices.Contains(c.names, name) {
-			return nil, fmt.Errorf("there is no admission plugin %q, only %s", name, strings.Join(c.names, ", "))
+	for _, name := range c.Disabled {
+		if slices.Contains(c.Enabled, name) {
+			return fmt.Errorf("admission plugin %q is enabled and disabled", name)
 		}
 	}
-	return c, nil
+	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
+		if !slices.Contains(configurable, name) {
+			return fmt.Errorf("admission plugin %q takes no configuration, only %s", name, strings.Join(configurable, ", "))
+		}
+	}
+	return nil
 }
 
 // Chain is the plugins that are on. It is safe for concurrent use.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,7 +49,7 @@ type Request struct {
 	// take several in the order of their names; nil in a dry run, and where nothing is written.
 	Beside func(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (Companion, error)
 
-	// lists are those that this request has asked for: a consistent list costs a question to the other members of the store.
+	// lists are those that this request has asked for, so that all plugins decide by the same ones.
 	lists map[schema.GroupVersionResource][]runtime.Object
 
 	rounds rounds
@@ -94,6 +95,15 @@ type Companion interface {
 	Set(next runtime.Object)
 }
 
+// Cluster is what plugins ask the server.
+type Cluster interface {
+	Objects
+	// Allowed asks the authorizer; reason may be empty.
+	Allowed(ctx context.Context, user authenticationv1.UserInfo, action authorizationv1.ResourceAttributes) (ok bool, reason string)
+	// ResourceOf finds the resource whose objects are of a kind.
+	ResourceOf(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced, ok bool)
+}
+
 // Objects is what plugins look up in the cluster.
 type Objects interface {
 	// Get returns an object; the error is an API status error, NotFound if there is none.
@@ -109,4 +119,10 @@ func newPod(r *Request) *corev1.Pod {
 	}
 	pod, _ := r.Object.(*corev1.Pod)
 	return pod
+}
+
+// writes says whether the request creates, or with update set also updates, an object of the resource itself.
+func (r *Request) writes(resource schema.GroupVersionResource, update bool) bool {
+	return r.Resource.GroupResource() == resource.GroupResource() && r.Subresource == "" &&
+		(r.Operation == Create || update && r.Operation == Update)
 }

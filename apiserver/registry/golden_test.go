@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -62,11 +64,22 @@ func admitted(t *testing.T, r *Resource, obj runtime.Object) {
 type nothing struct{}
 
 func (nothing) Get(_ context.Context, resource schema.GroupVersionResource, _, name string) (runtime.Object, error) {
+	if resource.Resource == "namespaces" {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+	}
 	if resource.Resource == "serviceaccounts" {
 		no := false
 		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}, AutomountServiceAccountToken: &no}, nil
 	}
 	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
+}
+
+func (nothing) Allowed(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, string) {
+	return false, ""
+}
+
+func (nothing) ResourceOf(schema.GroupVersionKind) (schema.GroupVersionResource, bool, bool) {
+	return schema.GroupVersionResource{}, false, false
 }
 
 func (nothing) List(context.Context, schema.GroupVersionResource, string) ([]runtime.Object, error) {

@@ -1,12 +1,8 @@
 package registry
 
 import (
-	"errors"
-
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -27,7 +23,6 @@ func namespaces() *Resource {
 		PrepareForCreate: preparer(prepareNamespace),
 		PrepareForUpdate: updatePreparer(func(ns, old *corev1.Namespace) { ns.Spec.Finalizers = old.Spec.Finalizers }),
 		KeepOnDelete:     func(obj runtime.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },
-		CheckDelete:      keepSystemNamespaces,
 		PrepareForDelete: defaulter(func(ns *corev1.Namespace) { ns.Status.Phase = corev1.NamespaceTerminating }),
 	}
 	status := statusOf(r, func(ns, old *corev1.Namespace) { ns.Spec = old.Spec })
@@ -67,11 +62,3 @@ func prepareNamespace(ns *corev1.Namespace) {
 	ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
 
-// keepSystemNamespaces: without these a cluster does not work.
-func keepSystemNamespaces(obj runtime.Object) error {
-	switch name := obj.(*corev1.Namespace).Name; name {
-	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
-		return apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("this namespace may not be deleted"))
-	}
-	return nil
-}

@@ -91,6 +91,9 @@ func bind(p *corev1.Pod, b *corev1.Binding) error {
 	for key, value := range b.Annotations {
 		metav1.SetMetaDataAnnotation(&p.ObjectMeta, key, value)
 	}
+	for key, value := range b.Labels { // where it runs: admission has put the node's zone and region there
+		metav1.SetMetaDataLabel(&p.ObjectMeta, key, value)
+	}
 	setPodScheduled(p)
 	return nil
 }

@@ -107,9 +107,6 @@ type Strategy struct {
 	// it (a namespace until it is empty): like a finalizer that is not in the object's metadata.
 	KeepOnDelete func(obj runtime.Object) bool
 
-	// CheckDelete refuses to delete obj with an API status error.
-	CheckDelete func(obj runtime.Object) error
-
 	// PrepareForDelete changes obj in the write that marks it as being deleted, if it stays for now
 	// (a namespace turns Terminating).
 	PrepareForDelete func(obj runtime.Object)

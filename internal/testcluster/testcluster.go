@@ -43,8 +43,8 @@ type Cluster struct {
 // Start starts a control plane and waits until it is ready.
 func Start(t testing.TB) *Cluster { return StartOn(t, etcd.Config{}) }
 
-// StartWithAccounts is Start with all admission plugins: pods then need their ServiceAccount, which nobody makes unless the
-// controllers run.
+// StartWithAccounts is Start with all admission plugins, those too that rely on controllers: pods then need their
+// ServiceAccount, new nodes are not ready, and claims that are deleted stay until somebody lets go of them.
 func StartWithAccounts(t testing.TB) *Cluster {
 	t.Helper()
 	return StartAdmitting(t, admission.Config{})
@@ -88,6 +88,10 @@ func start(t testing.TB, keys pki.Options, change func(*controlplane.Config)) *C
 	return c
 }
 
+// controllersNeeded are the admission plugins that rely on controllers: somebody makes accounts, says that nodes are ready,
+// and takes finalizers away.
+var controllersNeeded = []string{"ServiceAccount", "TaintNodesByCondition", "StorageObjectInUseProtection"}
+
 // open opens the control plane on the port that it had before, or on a free one.
 func (c *Cluster) open() {
 	c.t.Helper()
@@ -101,7 +105,7 @@ func (c *Cluster) open() {
 		ClusterCIDR: netip.MustParsePrefix("10.244.0.0/16"),
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
 		Log:         c.Log,
-		Admission:   admission.Config{Disabled: []string{"ServiceAccount"}}, // nobody makes accounts
+		Admission:   admission.Config{Disabled: controllersNeeded},
 	}
 	c.change(&config)
 	c.plane, err = controlplane.Open(config)
