@@ -61,4 +61,3 @@ func prepareNamespace(ns *corev1.Namespace) {
 	}
 	ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
-
