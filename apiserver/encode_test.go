@@ -36,7 +36,7 @@ func examplePods() []*corev1.Pod {
 // podCodec stands in for the storage's: the cached object is what it was made from.
 type podCodec struct{ pod *corev1.Pod }
 
-func (c podCodec) Decode([]byte, int64) (runtime.Object, error) {
+func (c podCodec) Decode(string, []byte, int64) (runtime.Object, error) {
 	pod := c.pod.DeepCopy()
 	pod.SetGroupVersionKind(podKind) // as the storage's codec does
 	return pod, nil

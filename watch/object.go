@@ -12,10 +12,10 @@ import (
 
 // Codec is what a cache must know of its objects.
 type Codec interface {
-	// Decode turns stored bytes into an object with its resourceVersion set to revision, or empty for
+	// Decode turns the bytes stored under key into an object with its resourceVersion set to revision, or empty for
 	// revision 0 (an object that a dry run did not store). It is
 	// deterministic: the same bytes give the same object, or an error, each time.
-	Decode(value []byte, revision int64) (runtime.Object, error)
+	Decode(key string, value []byte, revision int64) (runtime.Object, error)
 	// Fields returns the attributes that field selectors can ask for.
 	Fields(obj runtime.Object) fields.Set
 }
@@ -75,7 +75,7 @@ func (o *Object) get() (runtime.Object, error) {
 	if o.memo.object != nil {
 		return o.memo.object, nil
 	}
-	obj, err := o.codec.Decode(o.value, o.Revision)
+	obj, err := o.codec.Decode(o.Key, o.value, o.Revision)
 	if err != nil {
 		return nil, &CorruptError{Key: o.Key, Revision: o.Revision, Err: err}
 	}
@@ -91,7 +91,7 @@ func (o *Object) Peek() (runtime.Object, error) {
 	if obj != nil {
 		return obj, nil
 	}
-	return o.codec.Decode(o.value, o.Revision)
+	return o.codec.Decode(o.Key, o.value, o.Revision)
 }
 
 // Object is Get for objects that are known to decode. All that apiserver/storage and a Watcher hand

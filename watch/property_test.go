@@ -27,7 +27,7 @@ const prefix = "/registry/configmaps/"
 // labelCodec makes a ConfigMap of a value: the value is its label "l".
 type labelCodec struct{}
 
-func (labelCodec) Decode(value []byte, revision int64) (runtime.Object, error) {
+func (labelCodec) Decode(_ string, value []byte, revision int64) (runtime.Object, error) {
 	if string(value) == "corrupt" {
 		return nil, errors.New("corrupt")
 	}

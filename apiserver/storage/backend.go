@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kontiki/apiserver/registry"
+	"kontiki/apiserver/storage/encryption"
 	"kontiki/watch"
 )
 
@@ -14,6 +15,8 @@ import (
 type Config struct {
 	Log   *slog.Logger // nil discards
 	Watch watch.Config // of the feed; its Log defaults to Log
+	// Encryption encrypts objects in the store; nil does not. It must outlive the Backend.
+	Encryption *encryption.Encryption
 	// FreshWait is how long a read waits for the cache to reach the revision that it needs, before
 	// it turns to the store itself or, if the revision does not exist yet, fails. 0 means 3 s, as in
 	// kube-apiserver.

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,9 +59,9 @@ func (b *Beside) Changed() bool { return b.next != nil }
 
 // addTo makes the update part of a transaction, which reads what is there instead if the condition does not hold.
 func (b *Beside) addTo(txn *mvcc.TxnRequest) error {
-	value, err := b.store.codec.Encode(b.next)
+	value, err := b.store.codec.value(b.key, b.next, b.current)
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", b.key, err)
+		return err
 	}
 	key := []byte(b.key)
 	b.value = value

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kontiki/mvcc"
@@ -67,6 +68,10 @@ func (s *Store) shown(obj runtime.Object, keys []string) ([]claim, error) {
 				value, err := encodeProtobuf(p)
 				if err != nil {
 					return nil, fmt.Errorf("encode %s: %w", shownKey, err)
+				}
+				resource, _ := meta.UnsafeGuessKindToResource(p.GetObjectKind().GroupVersionKind())
+				if value, err = s.config.Encryption.For(resource.GroupResource()).Seal(shownKey, value); err != nil {
+					return nil, err
 				}
 				c.shownKey, c.shown = shownKey, value
 			}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"kontiki/apiserver/registry"
+	"kontiki/apiserver/storage/encryption"
+	"kontiki/watch"
 )
 
 // protobufMagic begins every protobuf value in the store (and on the wire), as Kubernetes has it.
@@ -32,11 +34,28 @@ type protobufObject interface {
 
 // codec turns objects of a row into stored bytes and back. It is the watch.Codec of the row's cache.
 type codec struct {
-	row *registry.Resource
-	hub *registry.Resource // the row that objects are stored under; row itself for most
+	row    *registry.Resource
+	hub    *registry.Resource  // the row that objects are stored under; row itself for most
+	atRest encryption.Resource // what is done to the bytes on their way into the store and back
 }
 
-// Encode returns what is stored for obj, which is of the row's version and is the caller's own: its
+// value returns what is stored under key for obj, in place of current, which is nil for a new object. An object that has not changed
+// keeps its bytes, unless they are to be encrypted otherwise: encrypting it again would make others.
+func (c codec) value(key string, obj runtime.Object, current *watch.Object) ([]byte, error) {
+	plain, err := c.Encode(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", key, err)
+	}
+	if current != nil {
+		before, stale, err := c.atRest.Open(key, current.Value())
+		if err == nil && !stale && bytes.Equal(plain, before) {
+			return current.Value(), nil
+		}
+	}
+	return c.atRest.Seal(key, plain)
+}
+
+// Encode returns the bytes of obj before they are encrypted. It is of the row's version and is the caller's own: its
 // resourceVersion is removed, since that is the revision under which the bytes will be stored.
 // Equal objects give equal bytes.
 func (c codec) Encode(obj runtime.Object) ([]byte, error) {
@@ -81,8 +100,12 @@ func encodeJSON(obj runtime.Object) ([]byte, error) {
 }
 
 // Decode implements watch.Codec: it returns an object of the row's version, with defaults.
-func (c codec) Decode(value []byte, revision int64) (runtime.Object, error) {
-	obj, err := c.decodeHub(value)
+func (c codec) Decode(key string, value []byte, revision int64) (runtime.Object, error) {
+	plain, _, err := c.atRest.Open(key, value)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := c.decodeHub(plain)
 	if err != nil {
 		return nil, err
 	}

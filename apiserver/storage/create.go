@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,9 +72,9 @@ func (s *Store) prepare(ctx context.Context, key string, current *watch.Object, 
 	if err := s.allocate(ctx, key, next, old); err != nil {
 		return write{}, err
 	}
-	value, err := s.codec.Encode(next)
+	value, err := s.codec.value(key, next, current)
 	if err != nil {
-		return write{}, fmt.Errorf("encode %s: %w", key, err)
+		return write{}, err
 	}
 	claims, err := s.diffClaims(old, next)
 	if err != nil {

@@ -59,13 +59,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("null"))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		for _, c := range codecs {
-			obj, err := c.Decode(value, 7)
+			obj, err := c.Decode("/k", value, 7)
 			if err != nil {
 				continue
 			}
 			first, err := c.Encode(obj)
 			require.NoError(t, err)
-			obj, err = c.Decode(first, 8)
+			obj, err = c.Decode("/k", first, 8)
 			require.NoError(t, err)
 			second, err := c.Encode(obj)
 			require.NoError(t, err)

@@ -31,6 +31,7 @@ func newStore(b *Backend, row *registry.Resource) *Store {
 	if row.Hub != nil {
 		s.codec.hub = row.Hub
 	}
+	s.codec.atRest = b.config.Encryption.For(s.codec.hub.GroupResource())
 	// A row with a hub has a cache of its own over the hub's keys: its objects are decoded into its
 	// own version. The bytes are shared.
 	s.cache = watch.NewCache(b.feed, s.codec.hub.Prefix+"/", s.codec)

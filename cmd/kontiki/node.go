@@ -106,6 +106,7 @@ func (n *node) openPlane(context.Context) (err error) {
 		ClusterDNS:       o.network.dnsIP(),
 		HistoryRetention: o.store.historyRetention,
 		Audit:            o.audit.config,
+		Encryption:       o.encryption.config,
 		RaftLog:          o.store.raftLog,
 		SnapshotEntries:  o.store.snapshotCount,
 		Log:              n.log,

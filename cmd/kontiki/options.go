@@ -26,13 +26,14 @@ const maxDataDirBytes = 107 - len("/"+criSocket)
 
 // options are the flags of `server` and `dev`. Each group adds its flags and checks them.
 type options struct {
-	dataDir string
-	store   storeOptions
-	api     apiOptions
-	audit   auditOptions
-	network networkOptions
-	node    nodeOptions
-	log     logOptions
+	dataDir    string
+	store      storeOptions
+	api        apiOptions
+	audit      auditOptions
+	encryption encryptionOptions
+	network    networkOptions
+	node       nodeOptions
+	log        logOptions
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
@@ -41,6 +42,7 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.store.addFlags(fs)
 	o.api.addFlags(fs)
 	o.audit.addFlags(fs)
+	o.encryption.addFlags(fs)
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
 	o.log.addFlags(fs)
@@ -67,7 +69,7 @@ func (o *options) complete() error {
 	if len(o.dataDir) > maxDataDirBytes {
 		return wrong("data-dir", "%s has %d bytes, more than %d: the paths of the sockets in it would be too long", o.dataDir, len(o.dataDir), maxDataDirBytes)
 	}
-	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.network.complete, o.node.complete, o.log.complete} {
+	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.encryption.complete, o.network.complete, o.node.complete, o.log.complete} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -17,6 +17,8 @@ import (
 	"kontiki/apiserver/admission"
 	"kontiki/apiserver/audit"
 	"kontiki/apiserver/registry"
+	"kontiki/apiserver/storage"
+	"kontiki/apiserver/storage/encryption"
 	"kontiki/apiserver/storage/etcd"
 	"kontiki/internal/pki"
 	"kontiki/raftstore"
@@ -61,6 +63,8 @@ type Config struct {
 	Admission admission.Config
 	// Audit is what is recorded of requests, and where.
 	Audit audit.Config
+	// Encryption is how objects are encrypted in the store.
+	Encryption encryption.Config
 	// RaftLog and SnapshotEntries are those of raftstore.Config; zero values mean its defaults.
 	RaftLog         string
 	SnapshotEntries uint64
@@ -76,6 +80,7 @@ type ControlPlane struct {
 	outside *etcd.Store       // nil if a member runs here
 	front   *etcdapi.Server   // the etcd API of the member here; nil if it is not served
 	api     *apiserver.Server
+	atRest  *encryption.Encryption // nil: nothing is encrypted
 
 	cancel  context.CancelFunc // ends everything that Open started
 	running sync.WaitGroup
@@ -134,6 +139,10 @@ func (c *ControlPlane) openStore() error {
 }
 
 func (c *ControlPlane) openAPI() (err error) {
+	c.config.Encryption.Log = c.config.Log.With("component", "encryption")
+	if c.atRest, err = encryption.Open(c.config.Encryption); err != nil {
+		return fmt.Errorf("encryption at rest: %w", err)
+	}
 	table := registry.Builtin(registry.Options{
 		ServiceCIDR: c.config.ServiceCIDR, SecondServiceCIDR: c.config.SecondServiceCIDR, ClusterCIDR: c.config.ClusterCIDR,
 	})
@@ -157,6 +166,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		SecondServiceCIDR: c.config.SecondServiceCIDR,
 		Audit:             c.config.Audit,
 		Paths:             c.paths(),
+		Storage:           storage.Config{Encryption: c.atRest},
 		Collectors:        c.collectors(),
 		HistoryRetention:  c.config.HistoryRetention,
 		Log:               c.config.Log.With("component", "apiserver"),
@@ -165,6 +175,7 @@ func (c *ControlPlane) openAPI() (err error) {
 		err = c.CertificatesChanged()
 	}
 	if err != nil {
+		c.atRest.Close()
 		return fmt.Errorf("API server: %w", err)
 	}
 	return nil
@@ -179,12 +190,13 @@ func (c *ControlPlane) CertificatesChanged() error {
 // frontProxyName is the common name of the one certificate of the front proxy's authority.
 const frontProxyName = "front-proxy-client"
 
-// collectors are the metrics of the member here.
+// collectors are the metrics of the member here, and of encryption.
 func (c *ControlPlane) collectors() []prometheus.Collector {
-	if c.store == nil {
-		return nil
+	list := c.atRest.Collectors()
+	if c.store != nil {
+		list = append(list, c.store.Collector())
 	}
-	return []prometheus.Collector{c.store.Collector()}
+	return list
 }
 
 func (c *ControlPlane) port() int { return c.config.Listener.Addr().(*net.TCPAddr).Port }
@@ -226,6 +238,7 @@ func (c *ControlPlane) Close() error {
 	}
 	c.running.Wait()
 	c.api.Close()
+	c.atRest.Close()
 	if err := c.kv.Close(); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
