@@ -15,7 +15,7 @@
 //	authorize.go      may they: apiserver/rbac, by the roles that policy.go follows; escalation.go: nobody grants what they lack
 //	inflight.go       how many at a time
 //	create.go get.go list.go watchstream.go update.go patch.go apply.go delete.go subresource.go
-//	admit.go          should it be so: apiserver/admission
+//	admit.go          should it be so: apiserver/admission; hooks.go policies.go: webhooks and policies of the cluster; kinds.go: in any version
 //	write.go          what creating and updating have in common: metadata, strategy (validate.go: validation)
 //	deletion.go       the steps of a deletion: grace, finalizers, the end
 //	fieldmanager.go   who owns which field; viewowners.go: and which field of a scale

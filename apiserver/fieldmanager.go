@@ -69,6 +69,13 @@ func (o *ownership) loadTypes() managedfields.TypeConverter {
 	return o.types
 }
 
+// converter knows the fields of all built-in types.
+func (o *ownership) converter() managedfields.TypeConverter {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.loadTypes()
+}
+
 // warmUp does ahead of time what the first write would have to wait for.
 func (o *ownership) warmUp() {
 	o.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"kontiki/apiserver/admission"
 	"kontiki/apiserver/admission/dynamic"
+	"kontiki/apiserver/admission/policy"
 	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
@@ -34,8 +35,14 @@ func (s *Server) dynamicAdmission() []admission.Plugin {
 	s.webhooks = webhook.New(webhook.Config{
 		Matcher: matcher, Authorizer: asker{s}, Endpoint: s.endpointOf, Load: s.readWebhooks, Log: s.log,
 	})
+	s.policies = policy.New(policy.Config{
+		Matcher: matcher, Authorizer: asker{s}, Params: s.paramsOf, Types: s.fieldsOf, Typer: s.table.Scheme(),
+		Load: s.readAdmissionPolicies, Log: s.log,
+	})
 	return []admission.Plugin{
+		{Name: policy.MutatingPlugin, Impl: s.policies.Mutator()},
 		{Name: webhook.MutatingPlugin, Impl: s.webhooks.Mutator()},
+		{Name: policy.ValidatingPlugin, Impl: s.policies.Validator()},
 		{Name: webhook.ValidatingPlugin, Impl: s.webhooks.Validator()},
 	}
 }

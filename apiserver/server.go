@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 
 	"kontiki/apiserver/admission"
+	"kontiki/apiserver/admission/policy"
 	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/audit"
 	"kontiki/apiserver/gather"
@@ -141,6 +142,7 @@ type Server struct {
 	tokens    *tokens.Issuer
 	admission *admission.Chain
 	webhooks  *webhook.Webhooks
+	policies  *policy.Policies
 	audit     *audit.Auditor // nil if nothing is recorded
 	policy    atomic.Pointer[rbac.Policy]
 	nodePods  nodePods
@@ -258,6 +260,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background.Go(func() { s.follow(bootstrap, "flow control", flowObjects, s.configureFlows) })
 	background.Go(func() { s.follow(bootstrap, "authorization", policyObjects, s.loadPolicy) })
 	background.Go(func() { s.follow(bootstrap, "webhooks", webhookObjects, s.loadWebhooks) })
+	background.Go(func() { s.follow(bootstrap, "admission policies", admissionPolicyObjects, s.loadAdmissionPolicies) })
 	background.Go(func() { s.follow(bootstrap, "pods of nodes", nil, s.followPods) })
 	defer func() {
 		cancel()

@@ -9,10 +9,13 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validatingPolicies. Not yet: their CEL expressions are not compiled (issue 5).
+// validatingPolicies are evaluated by apiserver/admission/policy. What their expressions say of the types they are for is
+// judged by a controller, which writes it into the status.
 func validatingPolicies() *Resource {
 	r := newRow[admissionv1.ValidatingAdmissionPolicy, admissionv1.ValidatingAdmissionPolicyList](
 		admissionv1.SchemeGroupVersion, "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
@@ -33,34 +36,20 @@ func validatingPolicies() *Resource {
 
 func validateValidatingPolicy(p *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
 	s := &p.Spec
-	faults := validatePolicy(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, s.Variables)
+	e, faults := judgeVariables(s.Variables, s.ParamKind != nil)
+	faults = append(faults, validatePolicy(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions)...)
 	if len(s.Validations)+len(s.AuditAnnotations) == 0 {
 		faults = append(faults,
 			field.Required(specPath.Child("validations"), "validations or auditAnnotations must contain at least one item"),
 			field.Required(specPath.Child("auditAnnotations"), "validations or auditAnnotations must contain at least one item"))
 	}
-	for i, v := range s.Validations {
-		at := specPath.Child("validations").Index(i)
-		faults = append(faults, expression(at.Child("expression"), v.Expression)...)
-		if strings.Contains(v.Message, "\n") {
-			faults = append(faults, field.Invalid(at.Child("message"), v.Message, "must not contain line breaks"))
-		}
-		if v.Reason != nil {
-			faults = append(faults, supported(at.Child("reason"), *v.Reason, metav1.StatusReasonForbidden, metav1.StatusReasonInvalid,
-				metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnauthorized)...)
-		}
+	for i := range s.Validations {
+		faults = append(faults, e.validation(specPath.Child("validations").Index(i), &s.Validations[i])...)
 	}
-	keys := names{}
-	for i, a := range s.AuditAnnotations {
-		at := specPath.Child("auditAnnotations").Index(i)
-		faults = append(faults, required(at.Child("key"), a.Key)...)
-		faults = append(faults, keys.add(at.Child("key"), a.Key)...)
-		faults = append(faults, expression(at.Child("valueExpression"), a.ValueExpression)...)
-	}
-	return faults
+	return append(faults, e.auditAnnotations(specPath.Child("auditAnnotations"), p.Name, s.AuditAnnotations)...)
 }
 
-// mutatingPolicies. Not yet: as for validatingPolicies.
+// mutatingPolicies are evaluated by apiserver/admission/policy.
 func mutatingPolicies() *Resource {
 	r := newRow[admissionv1.MutatingAdmissionPolicy, admissionv1.MutatingAdmissionPolicyList](
 		admissionv1.SchemeGroupVersion, "mutatingadmissionpolicies", "MutatingAdmissionPolicy")
@@ -80,40 +69,24 @@ func mutatingPolicies() *Resource {
 
 func validateMutatingPolicy(p *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 	s := &p.Spec
-	faults := validatePolicy(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, s.Variables)
+	e, faults := judgeVariables(s.Variables, s.ParamKind != nil)
+	faults = append(faults, validatePolicy(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions)...)
+	faults = append(faults, mutableOperations(s.MatchConstraints)...)
 	if len(s.Mutations) == 0 {
 		faults = append(faults, field.Required(specPath.Child("mutations"), "mutations must contain at least one item"))
 	}
-	for i, m := range s.Mutations {
-		at := specPath.Child("mutations").Index(i)
-		switch m.PatchType {
-		case admissionv1.PatchTypeApplyConfiguration:
-			if m.ApplyConfiguration == nil {
-				faults = append(faults, field.Required(at.Child("applyConfiguration"), "must be specified when patchType is ApplyConfiguration"))
-			} else {
-				faults = append(faults, expression(at.Child("applyConfiguration", "expression"), m.ApplyConfiguration.Expression)...)
-			}
-		case admissionv1.PatchTypeJSONPatch:
-			if m.JSONPatch == nil {
-				faults = append(faults, field.Required(at.Child("jsonPatch"), "must be specified when patchType is JSONPatch"))
-			} else {
-				faults = append(faults, expression(at.Child("jsonPatch", "expression"), m.JSONPatch.Expression)...)
-			}
-		default:
-			faults = append(faults, oneOf(at.Child("patchType"), m.PatchType, admissionv1.PatchTypeApplyConfiguration, admissionv1.PatchTypeJSONPatch)...)
-		}
+	for i := range s.Mutations {
+		faults = append(faults, e.mutation(specPath.Child("mutations").Index(i), &s.Mutations[i])...)
 	}
 	return append(faults, oneOf(specPath.Child("reinvocationPolicy"), s.ReinvocationPolicy, admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy)...)
 }
 
 // validatePolicy is what the two kinds of policy have in common.
 func validatePolicy(failure *admissionv1.FailurePolicyType, param *admissionv1.ParamKind, match *admissionv1.MatchResources,
-	conditions []admissionv1.MatchCondition, variables []admissionv1.Variable) field.ErrorList {
+	conditions []admissionv1.MatchCondition) field.ErrorList {
 	faults := supported(specPath.Child("failurePolicy"), *failure, admissionv1.Fail, admissionv1.Ignore)
 	if param != nil {
-		at := specPath.Child("paramKind")
-		faults = append(faults, required(at.Child("apiVersion"), param.APIVersion)...)
-		faults = append(faults, required(at.Child("kind"), param.Kind)...)
+		faults = append(faults, paramKind(specPath.Child("paramKind"), param)...)
 	}
 	at := specPath.Child("matchConstraints")
 	if match == nil {
@@ -124,42 +97,57 @@ func validatePolicy(failure *admissionv1.FailurePolicyType, param *admissionv1.P
 			faults = append(faults, field.Required(at.Child("resourceRules"), ""))
 		}
 	}
-	faults = append(faults, matchConditions(specPath.Child("matchConditions"), conditions)...)
-	seen := names{}
-	for i, v := range variables {
-		at := specPath.Child("variables").Index(i)
-		faults = append(faults, required(at.Child("name"), v.Name)...)
-		faults = append(faults, seen.add(at.Child("name"), v.Name)...)
-		faults = append(faults, expression(at.Child("expression"), v.Expression)...)
-	}
-	return faults
+	return append(faults, matchConditions(specPath.Child("matchConditions"), conditions, param != nil)...)
 }
 
-// expression is CEL. Not yet: it is not compiled.
-func expression(path *field.Path, text string) field.ErrorList {
-	if strings.TrimSpace(text) == "" {
-		return field.ErrorList{field.Required(path, "expression is not specified")}
-	}
-	return nil
-}
-
-func matchConditions(path *field.Path, list []admissionv1.MatchCondition) field.ErrorList {
-	if len(list) > 64 {
-		return field.ErrorList{field.TooMany(path, len(list), 64)}
-	}
+// mutableOperations: there is nothing to change in what is deleted.
+func mutableOperations(match *admissionv1.MatchResources) field.ErrorList {
 	var faults field.ErrorList
-	seen := names{}
-	for i, c := range list {
-		at := path.Index(i)
-		faults = append(faults, expression(at.Child("expression"), c.Expression)...)
-		if c.Name == "" {
-			faults = append(faults, field.Required(at.Child("name"), ""))
-			continue
+	if match == nil {
+		return nil
+	}
+	for _, rule := range match.ResourceRules {
+		for _, operation := range rule.Operations {
+			faults = append(faults, supported(specPath.Child("matchConstraints", "resourceRules", "operations"), operation,
+				admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Update)...)
 		}
-		faults = append(faults, qualifiedName(at.Child("name"), c.Name)...)
-		faults = append(faults, seen.add(at.Child("name"), c.Name)...)
 	}
 	return faults
+}
+
+// paramKind: a group and version that could be served, and a kind.
+func paramKind(path *field.Path, p *admissionv1.ParamKind) field.ErrorList {
+	var faults field.ErrorList
+	at := path.Child("apiVersion")
+	if gv, err := schema.ParseGroupVersion(p.APIVersion); p.APIVersion == "" {
+		faults = append(faults, field.Required(at, ""))
+	} else if err != nil {
+		faults = append(faults, field.Invalid(at, p.APIVersion, err.Error()))
+	} else {
+		if gv.Group != "" {
+			faults = append(faults, joined(at, gv.Group, validation.IsDNS1123Subdomain(gv.Group))...)
+		}
+		if gv.Version == "" {
+			faults = append(faults, field.Invalid(at, p.APIVersion, "version must be specified"))
+		} else {
+			faults = append(faults, joined(at, gv.Version, validation.IsDNS1035Label(gv.Version))...)
+		}
+	}
+	if p.Kind == "" {
+		return append(faults, field.Required(path.Child("kind"), ""))
+	}
+	if texts := validation.IsDNS1035Label(strings.ToLower(p.Kind)); len(texts) > 0 {
+		faults = append(faults, field.Invalid(path.Child("kind"), p.Kind, "may have mixed case, but should otherwise match: "+strings.Join(texts, ",")))
+	}
+	return faults
+}
+
+// joined is one fault for all that is wrong with a value.
+func joined(path *field.Path, value string, texts []string) field.ErrorList {
+	if len(texts) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, strings.Join(texts, ","))}
 }
 
 func defaultMatch(m *admissionv1.MatchResources) {
@@ -186,7 +174,12 @@ func matchResources(path *field.Path, m *admissionv1.MatchResources) field.Error
 	}
 	for child, rules := range inOrder(map[string][]admissionv1.NamedRuleWithOperations{"resourceRules": m.ResourceRules, "excludeResourceRules": m.ExcludeResourceRules}) {
 		for i := range rules {
-			faults = append(faults, ruleWithOperations(path.Child(child).Index(i), &rules[i].RuleWithOperations)...)
+			at, names := path.Child(child).Index(i), names{}
+			for j, name := range rules[i].ResourceNames {
+				faults = append(faults, invalid(at.Child("resourceNames").Index(j), name, pathSegment(name, false))...)
+				faults = append(faults, names.add(at.Child("resourceNames").Index(j), name)...)
+			}
+			faults = append(faults, ruleWithOperations(at, &rules[i].RuleWithOperations)...)
 		}
 	}
 	return faults
@@ -241,12 +234,17 @@ func validatePolicyBinding(policy string, ref *admissionv1.ParamRef, match *admi
 	}
 	if ref != nil {
 		at := specPath.Child("paramRef")
-		switch {
-		case ref.Name != "" && ref.Selector != nil:
-			faults = append(faults, field.Forbidden(at.Child("name"), "name and selector are mutually exclusive"))
-		case ref.Name == "" && ref.Selector == nil:
+		if ref.Name != "" {
+			faults = append(faults, invalid(at.Child("name"), ref.Name, pathSegment(ref.Name, false))...)
+		}
+		if ref.Name != "" && ref.Selector != nil {
+			faults = append(faults, field.Forbidden(at.Child("name"), "name and selector are mutually exclusive"),
+				field.Forbidden(at.Child("selector"), "name and selector are mutually exclusive"))
+		}
+		if ref.Name == "" && ref.Selector == nil {
 			faults = append(faults, field.Required(at, "one of name or selector must be specified"))
-		case ref.Selector != nil:
+		}
+		if ref.Selector != nil {
 			faults = append(faults, metavalidation.ValidateLabelSelector(ref.Selector, metavalidation.LabelSelectorValidationOptions{}, at.Child("selector"))...)
 		}
 		if a := ref.ParameterNotFoundAction; a == nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // admissionRows are those of admissionregistration.k8s.io: webhooks (here) and policies
-// (admissionpolicies.go). They are stored and judged; nothing calls or evaluates them yet (issue 5).
+// (admissionpolicies.go), with their expressions (admissionexpressions.go).
 func admissionRows() []*Resource {
 	rows := []*Resource{
 		mutatingPolicies(), mutatingPolicyBindings(), mutatingWebhooks(),
@@ -151,7 +151,7 @@ func validateWebhook(path *field.Path, w webhook) field.ErrorList {
 	}
 	faults = append(faults, metavalidation.ValidateLabelSelector(*w.namespaces, metavalidation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
 	faults = append(faults, metavalidation.ValidateLabelSelector(*w.objects, metavalidation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
-	faults = append(faults, matchConditions(path.Child("matchConditions"), w.conditions)...)
+	faults = append(faults, matchConditions(path.Child("matchConditions"), w.conditions, false)...)
 	return append(faults, clientConfig(path.Child("clientConfig"), w.client)...)
 }
 

@@ -85,13 +85,13 @@ func (v *Views) convert(obj runtime.Object, kind schema.GroupVersionKind) (runti
 		return nil, nil
 	}
 	if kind == v.request.Kind {
-		return named(obj, kind), nil
+		return Named(obj, kind), nil
 	}
 	return v.versions.Convert(obj, v.request.Kind, kind)
 }
 
-// named is obj with its kind: itself, or a shallow copy, since objects of the store name none and are shared.
-func named(obj runtime.Object, kind schema.GroupVersionKind) runtime.Object {
+// Named is obj with its kind: itself, or a shallow copy, since objects of the store name none and are shared.
+func Named(obj runtime.Object, kind schema.GroupVersionKind) runtime.Object {
 	if obj.GetObjectKind().GroupVersionKind() == kind {
 		return obj
 	}
