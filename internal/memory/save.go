@@ -19,7 +19,8 @@ const (
 //
 // By itself the collector starts when the heap has grown by some part. A process that falls quiet before that keeps
 // its garbage, and the free memory between what is in use, for up to two minutes and more: so when a burst of work is
-// over, garbage is collected and free memory returned to the system at once.
+// over, garbage is collected and free memory returned to the system at once, and what the work needed of the program
+// itself is no longer kept in memory for this process (program.go).
 //
 // leeway is what a small heap may grow by before it is collected; see MinLeeway.
 func Save(ctx context.Context, leeway uint64) {
@@ -32,6 +33,7 @@ func Save(ctx context.Context, leeway uint64) {
 		g.follow(live)
 		if b.over(allocated, live) {
 			debug.FreeOSMemory()
+			dropProgram()
 		}
 		select {
 		case <-tick.C:
