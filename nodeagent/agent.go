@@ -106,27 +106,24 @@ func (a *Agent) Run(ctx context.Context) error {
 
 	a.pods = newPodWorkers(ctx, a)
 	factory := informers.NewSharedInformerFactory(a.client, 0)
-	own := a.ownNode()
 	a.serviceList = newServiceList(factory)
 	podInformer, delivered, err := a.pods.informer()
 	if err != nil {
 		return err
 	}
-	clusterNetwork := a.openClusterNetwork(factory, own)
+	clusterNetwork := a.openClusterNetwork(factory)
 	node := newNodeReporter(a)
 	group.Go(func() error { return a.serve(ctx) })
 	group.Go(func() error { node.run(ctx); return nil })
 	group.Go(func() error { a.watchRuntime(ctx); return nil })
 	group.Go(func() error { a.collectGarbage(ctx); return nil })
 	factory.Start(ctx.Done())
-	own.Start(ctx.Done())
 	group.Go(func() error { clusterNetwork.run(ctx, a.log); return nil })
 	group.Go(func() error { podInformer.RunWithContext(ctx); return nil })
 	a.awaitPods(ctx, podInformer, delivered)
 	<-ctx.Done()
 	err = group.Wait()
 	factory.Shutdown()
-	own.Shutdown()
 	a.pods.wg.Wait()
 	a.probes.Wait()
 	return err

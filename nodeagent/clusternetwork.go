@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 
 	"kontiki/nodeagent/dns"
@@ -30,6 +28,7 @@ type ClusterNetwork struct {
 
 // clusterNetwork is the parts of a node's network that follow the API.
 type clusterNetwork struct {
+	peers *peerRoutes
 	proxy *proxy.Proxy // nil where the machine has no nftables
 	names *dns.Server  // nil where its addresses cannot be had
 	lock  net.Listener
@@ -41,7 +40,7 @@ type clusterNetwork struct {
 
 // openClusterNetwork prepares Services and DNS, as far as this machine can have them: pods run without, too. What it lacks
 // is logged. factory must not have started.
-func (a *Agent) openClusterNetwork(factory, own informers.SharedInformerFactory) *clusterNetwork {
+func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory) *clusterNetwork {
 	n := &clusterNetwork{}
 	if a.cfg.ClusterNetwork == nil {
 		return n
@@ -52,12 +51,15 @@ func (a *Agent) openClusterNetwork(factory, own informers.SharedInformerFactory)
 		a.log.Warn("another agent on this machine serves Services and DNS: pods of this one do without", "err", err)
 		return n
 	}
+	if n.peers, err = newPeerRoutes(a.cfg.NodeName, factory.Core().V1().Nodes().Informer(), a.log); err != nil {
+		a.log.Warn("pods of other nodes cannot be reached", "err", err)
+	}
 	if err := network.EnableServices(); err != nil {
 		a.log.Warn("pods of this node may not reach each other through Services", "err", err)
 	}
 	rules, err := proxy.New(proxy.Config{
 		Node: a.cfg.NodeName, ServiceCIDRs: a.cfg.ClusterNetwork.ServiceCIDRs, PodCIDRs: a.cfg.ClusterNetwork.PodCIDRs,
-		Informers: factory, Nodes: own.Core().V1().Nodes().Informer(), Log: a.cfg.Log,
+		Informers: factory, Log: a.cfg.Log,
 	})
 	if err != nil {
 		a.log.Warn("Services cannot be reached on this node", "err", err)
@@ -120,6 +122,9 @@ func (n *clusterNetwork) run(ctx context.Context, log *slog.Logger) {
 			}
 		})
 	}
+	if n.peers != nil {
+		start("routes to other nodes", func() error { return n.peers.run(ctx) })
+	}
 	if n.proxy != nil {
 		start("service proxy", func() error { return n.proxy.Run(ctx) })
 	}
@@ -144,13 +149,6 @@ func (n *clusterNetwork) closeSockets() {
 		_ = network.RemoveLocalAddress(address) // a machine may keep it: nobody listens there
 	}
 	n.packets, n.listeners, n.addresses = nil, nil, nil
-}
-
-// ownNode is informers of this node's own objects alone.
-func (a *Agent) ownNode() informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, a.cfg.NodeName).String()
-	}))
 }
 
 // RemoveServiceRules takes the rules of Services from this machine, for hosts that stop the containers too and want nothing

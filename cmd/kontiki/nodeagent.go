@@ -151,13 +151,14 @@ func (h *agentHost) openSimulated() (grpc.ClientConnInterface, error) {
 func (h *agentHost) openBuiltIn() (grpc.ClientConnInterface, error) {
 	o := h.options.node
 	r, err := runtime.New(runtime.Config{
-		Root:       h.dir.join("agent"),
-		StateDir:   h.dir.join("agent", "runtime"),
-		RuncPath:   o.runc,
-		ShimPath:   beside("kontiki-shim"),
-		CgroupRoot: o.cgroupRoot,
-		CNIBinDir:  o.cniBinDir,
-		Log:        h.log.With("component", "runtime"),
+		Root:        h.dir.join("agent"),
+		StateDir:    h.dir.join("agent", "runtime"),
+		RuncPath:    o.runc,
+		ShimPath:    beside("kontiki-shim"),
+		CgroupRoot:  o.cgroupRoot,
+		CNIBinDir:   o.cniBinDir,
+		ClusterCIDR: netip.MustParsePrefix(h.options.network.clusterCIDR),
+		Log:         h.log.With("component", "runtime"),
 	})
 	if err != nil {
 		return nil, err

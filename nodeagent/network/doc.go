@@ -9,7 +9,7 @@
 // Everything an agent keeps here (address leases, libcni's cache) lies below Config.StateDir,
 // so that several agents on one machine, each in a network namespace of its own, do not meet.
 //
-// Read network.go first. Not yet: routes to the pods of other nodes, bandwidth limits,
+// Read network.go first. Routes to the pods of other nodes are package routes. Not yet: bandwidth limits,
 // reloading when a foreign configuration changes while no pod comes or goes (it is read anew
 // for each pod).
 package network

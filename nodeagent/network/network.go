@@ -21,11 +21,13 @@ const ifName = "eth0"
 
 // Config says where a Network finds and keeps things.
 type Config struct {
-	ConfDir  string       // CNI network configurations
-	BinDir   string       // CNI plugin programs
-	StateDir string       // address leases and libcni's cache
-	Bridge   string       // of the default configuration; kontiki0 when empty
-	Log      *slog.Logger // nil discards
+	ConfDir  string // CNI network configurations
+	BinDir   string // CNI plugin programs
+	StateDir string // address leases and libcni's cache
+	Bridge   string // of the default configuration; kontiki0 when empty
+	// ClusterCIDR is the range of the pods of all nodes, to which pods keep their address. Invalid: the own pods' alone.
+	ClusterCIDR netip.Prefix
+	Log         *slog.Logger // nil discards
 }
 
 // Network attaches pods to the node's pod network. Its methods may be called concurrently.

@@ -34,9 +34,8 @@ type Config struct {
 	ServiceCIDRs, PodCIDRs []netip.Prefix
 	// Table is the name of the nftables tables that the proxy owns. Default "kontiki-services".
 	Table string
-	// Informers are read for Services and EndpointSlices, Nodes for the own Node. They must not have started.
+	// Informers are read for Services, EndpointSlices and the own Node. They must not have started.
 	Informers informers.SharedInformerFactory
-	Nodes     cache.SharedIndexInformer
 	// Log gets what goes wrong.
 	Log *slog.Logger
 }
@@ -85,17 +84,18 @@ func New(cfg Config) (*Proxy, error) {
 // follow has changes of what rules follow from arrive in pending.
 func (p *Proxy) follow(factory informers.SharedInformerFactory) error {
 	services := factory.Core().V1().Services().Informer()
+	nodes := factory.Core().V1().Nodes().Informer()
 	endpoints := factory.Discovery().V1().EndpointSlices().Informer()
 	if err := endpoints.AddIndexers(cache.Indexers{byService: func(obj any) ([]string, error) {
 		return []string{serviceOf(obj.(metav1.Object))}, nil
 	}}); err != nil {
 		return fmt.Errorf("proxy: index of EndpointSlices: %w", err)
 	}
-	p.services, p.slices, p.nodes = services.GetIndexer(), endpoints.GetIndexer(), p.cfg.Nodes.GetIndexer()
+	p.services, p.slices, p.nodes = services.GetIndexer(), endpoints.GetIndexer(), nodes.GetIndexer()
 	for informer, keyOf := range map[cache.SharedIndexInformer]func(metav1.Object) string{
-		services:    func(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() },
-		endpoints:   serviceOf,
-		p.cfg.Nodes: p.ownNode,
+		services:  func(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() },
+		endpoints: serviceOf,
+		nodes:     p.ownNode,
 	} {
 		registration, err := informer.AddEventHandler(p.pending.handler(keyOf))
 		if err != nil {

@@ -3,20 +3,16 @@ package proxy
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
+
+	"kontiki/internal/netnstest"
 )
 
 // world is a node, two of its pods and a client outside, each a network namespace:
@@ -34,7 +32,7 @@ import (
 //	pod2 10.244.0.12 ─┘
 type world struct {
 	t      *testing.T
-	spaces map[string]netns.NsHandle
+	spaces map[string]*netnstest.Space
 	client kubernetes.Interface
 	stop   func()
 }
@@ -43,132 +41,64 @@ type world struct {
 var pods = map[string]string{"pod1": "10.244.0.11", "pod2": "10.244.0.12"}
 
 func newWorld(t *testing.T) *world {
-	for _, program := range []string{"nft", "ip"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip("needs " + program)
-		}
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: makes network namespaces")
-	}
-	w := &world{t: t, spaces: map[string]netns.NsHandle{}, client: fake.NewClientset()}
+	w := &world{t: t, spaces: map[string]*netnstest.Space{}, client: fake.NewClientset()}
 	for _, name := range []string{"node", "pod1", "pod2", "client"} {
-		w.addSpace(name)
+		w.spaces[name] = netnstest.New(t, name, "nft")
 	}
-	w.run("node", "ip link add bridge type bridge", "ip addr add 10.244.0.1/24 dev bridge", "ip link set bridge up")
+	node := w.spaces["node"]
+	node.Run("ip link add bridge type bridge", "ip addr add 10.244.0.1/24 dev bridge", "ip link set bridge up")
 	for name, address := range pods {
-		w.connect(name, "node", name)
-		w.run("node", "ip link set "+name+" master bridge", "ip link set "+name+" type bridge_slave hairpin on")
-		w.run(name, "ip addr add "+address+"/24 dev eth0", "ip route add default via 10.244.0.1")
+		node.Connect(name, w.spaces[name], "eth0")
+		node.Run("ip link set "+name+" master bridge", "ip link set "+name+" type bridge_slave hairpin on")
+		w.spaces[name].Run("ip addr add "+address+"/24 dev eth0", "ip route add default via 10.244.0.1")
 	}
-	w.connect("client", "node", "outside")
-	w.run("node", "ip addr add 192.0.2.1/24 dev outside", "ip route add default via 192.0.2.2")
-	w.run("client", "ip addr add 192.0.2.2/24 dev eth0", "ip route add 203.0.113.0/24 via 192.0.2.1")
-	w.in("node", func() {
-		require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644))
-		// Answers between pods on one bridge must come back through translation.
-		if os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o644) != nil {
-			t.Skip("needs the kernel module br_netfilter")
-		}
-	})
+	node.Connect("outside", w.spaces["client"], "eth0")
+	node.Run("ip addr add 192.0.2.1/24 dev outside", "ip route add default via 192.0.2.2")
+	w.spaces["client"].Run("ip addr add 192.0.2.2/24 dev eth0", "ip route add 203.0.113.0/24 via 192.0.2.1")
+	require.True(t, node.Set("net/ipv4/ip_forward", "1"))
+	// Answers between pods on one bridge must come back through translation.
+	if !node.Set("net/bridge/bridge-nf-call-iptables", "1") {
+		t.Skip("needs the kernel module br_netfilter")
+	}
 	return w
-}
-
-// addSpace makes a namespace that lives as long as the test.
-func (w *world) addSpace(name string) {
-	done := make(chan netns.NsHandle)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		space, err := netns.New()
-		if err != nil {
-			space = netns.None()
-		}
-		done <- space
-	}()
-	space := <-done
-	if !space.IsOpen() {
-		w.t.Skip("needs network namespaces")
-	}
-	w.spaces[name] = space
-	w.t.Cleanup(func() { require.NoError(w.t, space.Close()) })
-	w.run(name, "ip link set lo up")
-}
-
-// in runs f on a thread in a namespace; sockets that f opens stay there.
-func (w *world) in(name string, f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		if err := netns.Set(w.spaces[name]); err != nil {
-			w.t.Errorf("namespace %s: %v", name, err)
-			return
-		}
-		f()
-	}()
-	<-done
-}
-
-func (w *world) run(name string, commands ...string) {
-	w.in(name, func() {
-		for _, command := range commands {
-			words := strings.Fields(command)
-			out, err := exec.Command(words[0], words[1:]...).CombinedOutput()
-			if err != nil {
-				w.t.Errorf("%s: %s: %v %s", name, command, err, out)
-			}
-		}
-	})
-	require.False(w.t, w.t.Failed())
-}
-
-// connect makes a cable: eth0 in one namespace, peer in the other.
-func (w *world) connect(inner, outer, peer string) {
-	w.in(outer, func() {
-		attributes := netlink.NewLinkAttrs()
-		attributes.Name = peer
-		require.NoError(w.t, netlink.LinkAdd(&netlink.Veth{
-			LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(w.spaces[inner]),
-		}))
-	})
-	w.run(inner, "ip link set eth0 up")
-	w.run(outer, "ip link set "+peer+" up")
 }
 
 // serve answers each line or datagram in a pod with the pod's name and whom it sees.
 func (w *world) serve(pod string, port uint16) {
-	w.in(pod, func() {
-		address := fmt.Sprintf("%s:%d", pods[pod], port)
-		listener, err := net.Listen("tcp", address)
-		require.NoError(w.t, err)
-		packets, err := net.ListenPacket("udp", address)
-		require.NoError(w.t, err)
-		w.t.Cleanup(func() { listener.Close(); packets.Close() })
-		go func() {
-			for {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer conn.Close()
-					for lines := bufio.NewScanner(conn); lines.Scan(); {
-						fmt.Fprintln(conn, pod, hostOf(conn.RemoteAddr()))
-					}
-				}()
-			}
-		}()
-		go func() {
-			buffer := make([]byte, 100)
-			for {
-				_, from, err := packets.ReadFrom(buffer)
-				if err != nil {
-					return
-				}
-				_, _ = packets.WriteTo([]byte(pod+" "+hostOf(from)), from)
-			}
-		}()
+	address := fmt.Sprintf("%s:%d", pods[pod], port)
+	var listener net.Listener
+	var packets net.PacketConn
+	var err, err2 error
+	w.spaces[pod].In(func() {
+		listener, err = net.Listen("tcp", address)
+		packets, err2 = net.ListenPacket("udp", address)
 	})
+	require.NoError(w.t, errors.Join(err, err2))
+	w.t.Cleanup(func() { listener.Close(); packets.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					fmt.Fprintln(conn, pod, hostOf(conn.RemoteAddr()))
+				}
+			}()
+		}
+	}()
+	go func() {
+		buffer := make([]byte, 100)
+		for {
+			_, from, err := packets.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = packets.WriteTo([]byte(pod+" "+hostOf(from)), from)
+		}
+	}()
 }
 
 func hostOf(a net.Addr) string {
@@ -178,7 +108,7 @@ func hostOf(a net.Addr) string {
 
 // dial connects from a namespace.
 func (w *world) dial(from, network, to string) (conn net.Conn, err error) {
-	w.in(from, func() { conn, err = net.DialTimeout(network, to, 2*time.Second) })
+	w.spaces[from].In(func() { conn, err = net.DialTimeout(network, to, 2*time.Second) })
 	return conn, err
 }
 
@@ -225,15 +155,14 @@ func (w *world) start() {
 	stopped := make(chan struct{})
 	p, err := New(Config{
 		Node: "node", ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
-		PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, Informers: factory,
-		Nodes: factory.Core().V1().Nodes().Informer(), Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, Informers: factory, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	require.NoError(w.t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	factory.Start(ctx.Done())
 	go func() {
 		defer close(stopped)
-		w.in("node", func() { _ = p.Run(ctx) })
+		w.spaces["node"].In(func() { _ = p.Run(ctx) })
 	}()
 	w.stop = func() {
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path"
@@ -14,18 +15,20 @@ import (
 // one machine must differ in Root, StateDir and CgroupRoot; in one network namespace, in
 // Bridge and CNIConfDir too.
 type Config struct {
-	Root       string       // images (durable); required
-	StateDir   string       // sandboxes, containers, CNI state; required
-	RuncPath   string       // an OCI runtime with runc's command line; "runc" on PATH when empty
-	ShimPath   string       // kontiki-shim; required
-	CgroupRoot string       // parent cgroup of sandboxes whose config names none; /kontiki when empty
-	CNIBinDir  string       // CNI plugins; /opt/cni/bin when empty
-	CNIConfDir string       // CNI configurations; StateDir/cni/net.d when empty
-	Bridge     string       // of the default network; kontiki0 when empty
-	PodCIDR    string       // the node's pod range, until UpdateRuntimeConfig tells another; may be empty
-	HostsFile  string       // registry mirrors (package image); may be empty
-	StreamAddr string       // of exec, attach and port-forward; 127.0.0.1:0 when empty
-	Log        *slog.Logger // nil discards
+	Root       string // images (durable); required
+	StateDir   string // sandboxes, containers, CNI state; required
+	RuncPath   string // an OCI runtime with runc's command line; "runc" on PATH when empty
+	ShimPath   string // kontiki-shim; required
+	CgroupRoot string // parent cgroup of sandboxes whose config names none; /kontiki when empty
+	CNIBinDir  string // CNI plugins; /opt/cni/bin when empty
+	CNIConfDir string // CNI configurations; StateDir/cni/net.d when empty
+	Bridge     string // of the default network; kontiki0 when empty
+	PodCIDR    string // the node's pod range, until UpdateRuntimeConfig tells another; may be empty
+	// ClusterCIDR is the range of the pods of all nodes, to which pods keep their address; may be invalid.
+	ClusterCIDR netip.Prefix
+	HostsFile   string       // registry mirrors (package image); may be empty
+	StreamAddr  string       // of exec, attach and port-forward; 127.0.0.1:0 when empty
+	Log         *slog.Logger // nil discards
 }
 
 // withDefaults fills empty fields, makes paths absolute and checks the programs.

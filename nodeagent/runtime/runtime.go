@@ -70,7 +70,8 @@ func (r *Runtime) open() (err error) {
 		return err
 	}
 	r.network, err = network.New(network.Config{
-		ConfDir: cfg.CNIConfDir, BinDir: cfg.CNIBinDir, StateDir: filepath.Join(cfg.StateDir, "cni"), Bridge: cfg.Bridge, Log: cfg.Log,
+		ConfDir: cfg.CNIConfDir, BinDir: cfg.CNIBinDir, StateDir: filepath.Join(cfg.StateDir, "cni"), Bridge: cfg.Bridge,
+		ClusterCIDR: cfg.ClusterCIDR, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
