@@ -152,7 +152,8 @@ func (s *Server) deleteStep(ctx context.Context, t *target, options *metav1.Dele
 
 // deletionConflict is worded as Kubernetes words it: by the kind, not the resource.
 func (t *target) deletionConflict(p *storage.PreconditionError) error {
-	gr := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
+	kind := t.judgedKind()
+	gr := schema.GroupResource{Group: kind.Group, Resource: kind.Kind}
 	happened := "modified"
 	if p.Field == "UID" {
 		happened = "deleted and then recreated"

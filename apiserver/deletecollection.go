@@ -54,6 +54,7 @@ func (s *Server) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t
 		}
 		deleted.Items, deleted.Revision = append(deleted.Items, page.Items...), page.Revision
 		if page.Continue == "" || list.Limit > 0 {
+			deleted.Continue, deleted.RemainingItemCount = page.Continue, page.RemainingItemCount
 			return s.writeList(w, r, t, f, deleted)
 		}
 		query.Continue, query.ResourceVersion, query.ResourceVersionMatch = page.Continue, "", ""

@@ -75,6 +75,7 @@ func listOptions(r *http.Request, t *target) (*internalversion.ListOptions, erro
 		return nil, err
 	}
 	o.Watch = t.verb == "watch"
+	internalversion.SetListOptionsDefaults(o, true) // a watch from nowhere is a streamed list
 	if err := invalidOptions("ListOptions", internalvalidation.ValidateListOptions(o, true)); err != nil {
 		return nil, err
 	}

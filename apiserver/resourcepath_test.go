@@ -102,7 +102,7 @@ func TestResourcePathSlashes(t *testing.T) {
 		"/api/v1/watch/pods":                       {"version": "v1", "watch": "true", "resource": "pods"},
 		"/api/v1/watch/namespaces/a/pods/p":        {"version": "v1", "watch": "true", "namespace": "a", "resource": "pods", "name": "p"},
 		"/api/v1/watch/":                           {"version": "v1", "resource": "watch"}, // of which there is none
-		"/api/v1/namespaces/a/pods//status":        nil, // there 400
+		"/api/v1/namespaces/a/pods//status":        nil,                                    // there 400
 	} {
 		got, ok := resourcePath(path)
 		require.Equal(t, want != nil, ok, path)

@@ -8,6 +8,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"kontiki/apiserver/registry"
@@ -17,11 +18,16 @@ func (t *target) invalid(name string, faults field.ErrorList) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	kind := t.resource.GroupVersionKind().GroupKind()
-	if hub := t.resource.Hub; hub != nil { // what is judged is the hub, as in Kubernetes: an event of either group is an Event
-		kind = hub.GroupVersionKind().GroupKind()
+	return apierrors.NewInvalid(t.judgedKind(), name, faults)
+}
+
+// judgedKind is the kind that faults are told of: that of the hub, as in Kubernetes, where an event of either group is an
+// Event.
+func (t *target) judgedKind() schema.GroupKind {
+	if hub := t.resource.Hub; hub != nil {
+		return hub.GroupVersionKind().GroupKind()
 	}
-	return apierrors.NewInvalid(kind, name, faults)
+	return t.resource.GroupVersionKind().GroupKind()
 }
 
 func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {

@@ -5,14 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// Limits of the Warning headers of one response, as in Kubernetes: past the total, each text is cut;
-// past the number of headers that fit, the rest is left out.
+// Limits of the Warning headers of one response, as in Kubernetes: if all together are longer than the total, each text
+// is cut, and what is past the total is left out.
 const (
-	maxWarningBytes    = 4 * 1024
+	maxWarningsRunes   = 4 * 1024
 	maxWarningRunes    = 256
 	maxWarningsPerBody = 100
 )
@@ -22,7 +23,6 @@ type warnings struct {
 	mu    sync.Mutex // guards all below; writes retried in another goroutine may warn
 	texts []string
 	seen  map[string]bool
-	bytes int
 }
 
 // withWarnings lets the stages after it warn the client, up to the moment the headers go out.
@@ -62,15 +62,41 @@ func warnFaults(ctx context.Context, faults []error) {
 }
 
 func (l *warnings) add(text string) {
-	if runes := []rune(text); len(runes) > maxWarningRunes {
-		text = string(runes[:maxWarningRunes])
-	}
-	if text == "" || l.seen[text] || len(l.texts) >= maxWarningsPerBody || l.bytes+len(text) > maxWarningBytes {
+	text = cutRunes(text, maxWarningsRunes) // one alone takes the room of all
+	if text == "" || l.seen[text] || len(l.texts) >= maxWarningsPerBody {
 		return
 	}
 	l.seen[text] = true
 	l.texts = append(l.texts, text)
-	l.bytes += len(text)
+}
+
+// fitting are the texts that are sent.
+func (l *warnings) fitting() []string {
+	total := func(texts []string) (runes int) {
+		for _, text := range texts {
+			runes += utf8.RuneCountInString(text)
+		}
+		return runes
+	}
+	if total(l.texts) <= maxWarningsRunes {
+		return l.texts
+	}
+	var out []string
+	for _, text := range l.texts {
+		if total(out) >= maxWarningsRunes {
+			break
+		}
+		out = append(out, cutRunes(text, maxWarningRunes))
+	}
+	return out
+}
+
+func cutRunes(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:min(limit, len(runes))])
 }
 
 // sendWarnings writes the headers; called once, just before the status line.
@@ -81,7 +107,7 @@ func sendWarnings(ctx context.Context, header http.Header) {
 	}
 	list.mu.Lock()
 	defer list.mu.Unlock()
-	for _, text := range list.texts {
+	for _, text := range list.fitting() {
 		if value, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 			header.Add("Warning", value)
 		}

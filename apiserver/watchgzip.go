@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 )
 
 // storedWriters make gzip members that do not compress.
@@ -23,9 +25,10 @@ type streamCompressor struct {
 	later bool // the initial events are out
 }
 
-// compressorFor is nil for a watch that is no streamed list, or whose client does not take gzip. It sets the headers.
-func compressorFor(w http.ResponseWriter, r *http.Request, initial *bool) *streamCompressor {
-	if initial == nil || !*initial || !acceptsGzip(r) {
+// compressorFor is nil for a watch that is no streamed list (with a bookmark at its end), or whose client does not take
+// gzip. It sets the headers.
+func compressorFor(w http.ResponseWriter, r *http.Request, options *internalversion.ListOptions) *streamCompressor {
+	if options.SendInitialEvents == nil || !*options.SendInitialEvents || !options.AllowWatchBookmarks || !acceptsGzip(r) {
 		return nil
 	}
 	w.Header().Set("Content-Encoding", "gzip")

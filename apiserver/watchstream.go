@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kontiki/apiserver/storage"
@@ -62,7 +63,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, t *target) e
 		defer stream.socket.close(stream.socket.hangUp(cancel))
 	}
 	defer stream.cutOff(ctx, s.config.AnswerTime)()
-	if err := stream.open(r, options.SendInitialEvents); err != nil {
+	if err := stream.open(r, options); err != nil {
 		return nil // the client is gone
 	}
 	leaveSeat(ctx)
@@ -113,9 +114,8 @@ func newWatchStream(w http.ResponseWriter, r *http.Request, t *target, f form) (
 	return stream, nil
 }
 
-// open sends the headers at once: a client counts its watch as established from then on. initial is the client's
-// sendInitialEvents.
-func (s *watchStream) open(r *http.Request, initial *bool) error {
+// open sends the headers at once: a client counts its watch as established from then on.
+func (s *watchStream) open(r *http.Request, options *internalversion.ListOptions) error {
 	if s.socket != nil {
 		return nil // it has answered
 	}
@@ -125,7 +125,7 @@ func (s *watchStream) open(r *http.Request, initial *bool) error {
 	}
 	sendWarnings(r.Context(), s.out.Header())
 	s.out.Header().Set("Content-Type", contentType)
-	s.gzip = compressorFor(s.out, r, initial)
+	s.gzip = compressorFor(s.out, r, options)
 	s.out.WriteHeader(http.StatusOK)
 	return s.flush.Flush()
 }

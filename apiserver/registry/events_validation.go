@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -108,7 +110,9 @@ func validateNewEventUpdate(e, old *eventsv1.Event) field.ErrorList {
 		{"reportingController", e.ReportingController, old.ReportingController},
 		{"reportingInstance", e.ReportingInstance, old.ReportingInstance},
 	} {
-		faults = append(faults, immutable(field.NewPath(f.name), f.now, f.was)...)
+		if !apiequality.Semantic.DeepEqual(f.now, f.was) {
+			faults = append(faults, field.Invalid(field.NewPath(f.name), shown(f.now), apivalidation.FieldImmutableErrorMsg))
+		}
 	}
 	if !e.EventTime.Truncate(time.Microsecond).Equal(old.EventTime.Truncate(time.Microsecond)) {
 		faults = append(faults, immutable(field.NewPath("eventTime"), e.EventTime, old.EventTime)...)

@@ -147,7 +147,7 @@ func validateIngressClass(c *networkingv1.IngressClass) field.ErrorList {
 	if p.Scope == nil {
 		return append(faults, field.Required(at.Child("scope"), ""))
 	}
-	faults = append(faults, oneOf(at.Child("scope"), *p.Scope, cluster, namespace)...)
+	faults = append(faults, supported(at.Child("scope"), *p.Scope, cluster, namespace)...)
 	switch {
 	case *p.Scope == namespace && p.Namespace == nil:
 		faults = append(faults, field.Required(at.Child("namespace"), "`parameters.scope` is set to 'Namespace'"))

@@ -41,7 +41,8 @@ func nodes(options Options) *Resource {
 	return r
 }
 
-// defaultNode: what a node does not set aside is allocatable; podCIDR is the first of podCIDRs.
+// defaultNode: what a node does not set aside is allocatable; podCIDR is the first of podCIDRs, and is believed if they
+// differ: old node agents know no other.
 func defaultNode(n *corev1.Node) {
 	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
@@ -49,7 +50,7 @@ func defaultNode(n *corev1.Node) {
 	switch {
 	case n.Spec.PodCIDR == "" && len(n.Spec.PodCIDRs) > 0:
 		n.Spec.PodCIDR = n.Spec.PodCIDRs[0]
-	case n.Spec.PodCIDR != "" && len(n.Spec.PodCIDRs) == 0:
+	case n.Spec.PodCIDR != "" && (len(n.Spec.PodCIDRs) == 0 || n.Spec.PodCIDRs[0] != n.Spec.PodCIDR):
 		n.Spec.PodCIDRs = []string{n.Spec.PodCIDR}
 	}
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ func storageRows() []*Resource {
 		r.Strategy.NoGeneration = true
 		r.Namespaced = r.Kind == "CSIStorageCapacity"
 		r.Strategy.ReturnDeleted = !r.Namespaced
-		r.Strategy.NeedsResourceVersion = r.Kind == "CSIDriver" || r.Kind == "CSIStorageCapacity"
+		r.Strategy.NeedsResourceVersion = slices.Contains([]string{"CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment"}, r.Kind)
 	}
 	return rows
 }
@@ -110,7 +111,7 @@ func csiDrivers() *Resource {
 func csiNodes() *Resource {
 	r := newRow[storagev1.CSINode, storagev1.CSINodeList](storagev1.SchemeGroupVersion, "csinodes", "CSINode")
 	r.Strategy = Strategy{Validate: validator(validateCSINode), ValidateUpdate: updateValidator(validateCSINodeUpdate)}
-	r.Subresources = []Subresource{judged(statusOf(r, func(n, old *storagev1.CSINode) { n.Spec = old.Spec }), validateCSINodeStatus)}
+	r.Subresources = []Subresource{judged(sealed(statusOf(r, func(n, old *storagev1.CSINode) { n.Spec = old.Spec })), validateCSINodeStatus)}
 	r.Columns = columns([]string{"Name", "Drivers:integer", "Age"})
 	r.Row = cells(func(n *storagev1.CSINode, now time.Time) []any {
 		return []any{n.Name, int64(len(n.Spec.Drivers)), age(&n.ObjectMeta, now)}
@@ -147,7 +148,7 @@ func volumeAttachments() *Resource {
 			return immutable(specPath, a.Spec, old.Spec)
 		}),
 	}
-	r.Subresources = []Subresource{judged(statusOf(r, func(a, old *storagev1.VolumeAttachment) { a.Spec = old.Spec }), validateAttachment)}
+	r.Subresources = []Subresource{judged(sealed(statusOf(r, func(a, old *storagev1.VolumeAttachment) { a.Spec = old.Spec })), validateAttachment)}
 	r.Columns = columns([]string{"Name", "Attacher", "PV", "Node", "Attached:boolean", "Age"})
 	r.Row = cells(func(a *storagev1.VolumeAttachment, now time.Time) []any {
 		volume := ""

@@ -200,7 +200,8 @@ func csiDriverName(path *field.Path, name string) field.ErrorList {
 	if len(name) > 63 {
 		faults = append(faults, field.TooLong(path, "", 63))
 	}
-	return append(faults, invalid(path, name, validation.IsDNS1123Subdomain(strings.ToLower(name)))...)
+	// Where the name's form is declared too, one of both rules is told.
+	return append(faults, invalid(path, name, validation.IsDNS1123Subdomain(strings.ToLower(name))).WithOrigin("format=k8s-long-name-caseless")...)
 }
 
 // ephemeralVolume gets a claim, which is called after the pod and the volume.

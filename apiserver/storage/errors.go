@@ -70,6 +70,9 @@ type OptionError struct {
 
 // Error names the option, its value and why it is refused.
 func (e *OptionError) Error() string {
+	if e.Option == "" { // of a combination
+		return e.Reason
+	}
 	return fmt.Sprintf("%s %q: %s", e.Option, e.Value, e.Reason)
 }
 

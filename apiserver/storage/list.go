@@ -84,10 +84,7 @@ func planContinue(o ListOptions, revision int64) (listPlan, error) {
 		return listPlan{}, o.badMatch("is forbidden with continue")
 	}
 	if revision != 0 { // clients send 0 with every page; it means nothing then
-		return listPlan{}, &OptionError{
-			Option: "resourceVersion", Value: o.ResourceVersion,
-			Reason: "specifying resource version is not allowed when using continue",
-		}
+		return listPlan{}, &OptionError{Reason: "specifying resource version is not allowed when using continue"}
 	}
 	token, err := parseContinue(o.Continue)
 	if err != nil {

@@ -35,7 +35,7 @@ func (s *Store) startOfWatch(ctx context.Context, options WatchOptions, start *w
 	initial := revision == 0
 	if options.SendInitialEvents != nil {
 		initial = *options.SendInitialEvents
-		start.InitialEnd = initial
+		start.InitialEnd = initial && options.Bookmarks // it is told by a bookmark
 	}
 	if !initial && revision != 0 {
 		start.Revision = revision

@@ -111,9 +111,9 @@ func TestAP03_WhatAWatchStartsWith(t *testing.T) {
 		yes, no := true, false
 		added, end := "ADDED a@"+resourceVersion(created), "BOOKMARK end=true"
 		for _, rv := range []string{"", "0", resourceVersion(created)} {
-			w := mustWatch(t, full, storage.WatchOptions{ResourceVersion: rv, SendInitialEvents: &yes})
+			w := mustWatch(t, full, storage.WatchOptions{ResourceVersion: rv, SendInitialEvents: &yes, Bookmarks: true})
 			require.Equal(t, []string{added, end}, events(t, w, 2), "rv %q", rv)
-			w = mustWatch(t, empty, storage.WatchOptions{ResourceVersion: rv, SendInitialEvents: &yes})
+			w = mustWatch(t, empty, storage.WatchOptions{ResourceVersion: rv, SendInitialEvents: &yes, Bookmarks: true})
 			require.Equal(t, []string{end}, events(t, w, 1), "rv %q", rv)
 		}
 		for _, rv := range []string{"", "0"} {

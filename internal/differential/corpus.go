@@ -39,6 +39,9 @@ type Subject struct {
 	Verbs        []string
 	Subresources map[string][]string // name to verbs
 	Object       *unstructured.Unstructured
+	Second       string // a name for another object like it; "" if there can be only one
+	Protobuf     string // the object in protobuf
+	CBOR         string // and in CBOR
 }
 
 func (s Subject) name() string {
@@ -100,7 +103,10 @@ func (s Subject) steps() []Step {
 	out = append(out, s.updates()...)
 	out = append(out, s.patches()...)
 	out = append(out, s.applies()...)
+	out = append(out, s.applyMutations()...)
+	out = append(out, s.forms()...)
 	out = append(out, s.subresources()...)
+	out = append(out, s.seconds()...)
 	out = append(out, s.mutations("update", "PUT", s.one())...)
 	out = append(out, s.deletes()...)
 	return append(out, s.watches()...)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -21,7 +22,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"kontiki/internal/etcdtest"
@@ -139,7 +145,8 @@ func startUpstream(t *testing.T, program string, config *rest.Config) *rest.Conf
 		"--etcd-servers="+etcd.DirectURL(), "--cert-dir="+dir, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
 		"--client-ca-file="+ca, "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+tokens, "--service-account-signing-key-file="+tokens, "--authorization-mode=RBAC",
-		"--disable-admission-plugins=ServiceAccount", "--allow-privileged=true", "--endpoint-reconciler-type=none")
+		"--disable-admission-plugins=ServiceAccount", "--allow-privileged=true", "--endpoint-reconciler-type=none",
+		"--feature-gates=CBORServingAndStorage=true") // off by default, and served by Kontiki
 	command.Stdout, command.Stderr = log, log
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
@@ -214,7 +221,34 @@ func subjectsOf(t *testing.T, upstream *rest.Config) []Subject {
 		if s.Namespaced {
 			s.Collection = root + "/namespaces/" + namespace + "/" + s.Resource
 		}
+		s.Second, s.Protobuf = secondName(obj), protobufOf(t, obj)
+		inCBOR, err := direct.Marshal(obj.Object)
+		require.NoError(t, err)
+		s.CBOR = string(inCBOR)
 		out = append(out, s)
 	}
 	return out
+}
+
+// secondName is a name for another object like obj. Namespaces take long to go, and a second one of a kind that names an
+// address or a signer needs another such name.
+func secondName(obj *unstructured.Unstructured) string {
+	switch obj.GetKind() {
+	case "Namespace", "IPAddress", "ServiceCIDR":
+		return ""
+	}
+	return obj.GetName() + "-2"
+}
+
+// protobufOf is obj as a client in Go sends it.
+func protobufOf(t *testing.T, obj *unstructured.Unstructured) string {
+	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
+	require.NoError(t, err)
+	data, err := obj.MarshalJSON()
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, typed))
+	typed.GetObjectKind().SetGroupVersionKind(obj.GroupVersionKind())
+	encoded, err := runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), typed)
+	require.NoError(t, err)
+	return string(encoded)
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
@@ -22,6 +24,7 @@ type Server struct {
 type session struct {
 	server Server
 	vars   map[string]string
+	object string // the name of the first object that was shown: the one that vars are about
 }
 
 func newSession(server Server) *session {
@@ -58,6 +61,9 @@ func (s *session) do(ctx context.Context, step Step) (answer, error) {
 		return answer{}, fmt.Errorf("%s: %w", step.Name, err)
 	}
 	out := answer{code: response.StatusCode, header: response.Header, body: decode(response.Header.Get("Content-Type"), data)}
+	if out.code == http.StatusOK && (strings.Contains(step.Path, "watch=true") || strings.Contains(step.Path, "/watch/")) && step.Accept != protobufType && step.Accept != cborType {
+		out.body = events(data)
+	}
 	if !strings.Contains(step.Path, "dryRun=") {
 		s.learn(out)
 	}
@@ -81,7 +87,9 @@ func (s *session) learn(a answer) {
 	if token, ok := meta["continue"].(string); ok && token != "" {
 		s.vars["continue"] = token
 	}
-	if uid, ok := meta["uid"].(string); ok && meta["name"] != nil {
+	name, _ := meta["name"].(string)
+	if uid, ok := meta["uid"].(string); ok && name != "" && (s.object == "" || s.object == name) {
+		s.object = name
 		if rv, ok := meta["resourceVersion"].(string); ok && rv != "" {
 			s.vars["rv"], s.vars["uid"] = rv, uid
 			if s.vars["start"] == "" {
@@ -100,9 +108,16 @@ func decode(contentType string, data []byte) any {
 		if json.Unmarshal(data, &out) == nil {
 			return out
 		}
-		return events(data)
 	case yamlType:
 		if yaml.Unmarshal(data, &out) == nil {
+			return out
+		}
+	case cborType:
+		if direct.Unmarshal(data, &out) != nil {
+			return "CBOR that does not decode"
+		}
+		text, err := json.Marshal(out) // whose numbers are all of one type
+		if err == nil && json.Unmarshal(text, &out) == nil {
 			return out
 		}
 	case protobufType:
@@ -118,7 +133,7 @@ func decode(contentType string, data []byte) any {
 	return string(data)
 }
 
-// events reads the frames of a watch.
+// events reads the frames of a watch, but for bookmarks that come when their time has come.
 func events(data []byte) any {
 	var out []any
 	decoder := json.NewDecoder(strings.NewReader(string(data)))
@@ -127,7 +142,15 @@ func events(data []byte) any {
 		if err := decoder.Decode(&event); err != nil {
 			return append(out, "broken frame: "+err.Error())
 		}
-		out = append(out, event)
+		if !isPeriodicBookmark(event) {
+			out = append(out, event)
+		}
 	}
 	return out
+}
+
+func isPeriodicBookmark(event any) bool {
+	fields, _ := event.(map[string]any)
+	object, _ := fields["object"].(map[string]any)
+	return fields["type"] == "BOOKMARK" && object["kind"] != "Table" && !strings.Contains(text(object["metadata"]), metav1.InitialEventsAnnotationKey)
 }

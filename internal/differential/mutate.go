@@ -26,6 +26,25 @@ func (s Subject) mutations(what, method, path string) []Step {
 	return out
 }
 
+// applyMutations are dry runs of server-side apply by somebody new whose object has one value changed or missing: the
+// conflict is with whoever owns that field, or with nobody.
+func (s Subject) applyMutations() []Step {
+	var out []Step
+	for _, m := range mutants(s.Object.Object) {
+		if strings.HasPrefix(m.path, "metadata") || m.path == "kind" || m.path == "apiVersion" {
+			continue
+		}
+		switch m.change {
+		case "other", "negated", "zero", "missing", "doubled", "empty", "null":
+			out = append(out, Step{
+				Name: fmt.Sprintf("apply with %s %s", m.path, m.change), Method: "PATCH", Path: s.one() + "?dryRun=All&fieldManager=new",
+				ContentType: "application/apply-patch+yaml", Body: m.body,
+			})
+		}
+	}
+	return out
+}
+
 // A mutant is an object with one change.
 type mutant struct{ path, change, body string }
 

@@ -3,6 +3,7 @@ package differential
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -70,6 +71,9 @@ func runScenario(ctx context.Context, upstream, kontiki Server, scenario Scenari
 		pair.Go(func() (err error) { b, err = right.do(ctx, step); return err })
 		if err := pair.Wait(); err != nil {
 			return found, fmt.Errorf("%s, %s: %w", scenario.Name, step.Name, err)
+		}
+		if step.Name == "create" && a.code != http.StatusCreated {
+			return found, fmt.Errorf("%s: upstream refuses the manifest, so that all that follows compares nothing: %s", scenario.Name, outcome(a))
 		}
 		found = append(found, compare(scenario, step, a, b)...)
 	}
