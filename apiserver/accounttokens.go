@@ -30,6 +30,14 @@ var (
 	nodes           = corev1.SchemeGroupVersion.WithResource("nodes")
 )
 
+// DefaultTokenIssuer is the issuer that tokens of service accounts name, as with kubeadm.
+const DefaultTokenIssuer = "https://kubernetes.default.svc.cluster.local"
+
+// SecretToken makes the token that a Secret of type kubernetes.io/service-account-token is to have.
+func (s *Server) SecretToken(namespace, secret, account, accountUID string) (string, error) {
+	return s.tokens.SignLegacy(namespace, secret, tokens.Object{Name: account, UID: accountUID})
+}
+
 // Groups that every service account is in, the second with its namespace.
 const (
 	groupServiceAccounts       = "system:serviceaccounts"

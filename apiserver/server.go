@@ -50,7 +50,7 @@ type Config struct {
 	// TokenKeys verify the tokens of service accounts, the first one signs them: ECDSA P-256, the same on all servers.
 	// SetTokenKeys changes them.
 	TokenKeys []crypto.Signer
-	// TokenIssuer is the issuer that tokens name; empty means https://kubernetes.default.svc.cluster.local, as with kubeadm.
+	// TokenIssuer is the issuer that tokens name; empty means DefaultTokenIssuer.
 	TokenIssuer string
 	// AdvertiseAddress and AdvertisePort are where pods reach this server: the endpoint of the
 	// Service default/kubernetes. No address, or one that pods cannot reach (loopback), means no endpoint.
@@ -100,7 +100,7 @@ func (c Config) withDefaults() Config {
 		c.AdvertisePort = 6443
 	}
 	if c.TokenIssuer == "" {
-		c.TokenIssuer = "https://kubernetes.default.svc.cluster.local"
+		c.TokenIssuer = DefaultTokenIssuer
 	}
 	if !c.ServiceCIDR.IsValid() {
 		c.ServiceCIDR = netip.MustParsePrefix("10.96.0.0/16")

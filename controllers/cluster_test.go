@@ -35,7 +35,7 @@ func startCluster(t *testing.T) *cluster {
 	c := &cluster{Cluster: testcluster.StartWithAccounts(t), t: t, namespace: "test"}
 	c.Interface = c.Admin()
 	c.Go("controllers", func(ctx context.Context) error {
-		return Run(ctx, Config{REST: c.REST(pki.ControllerManager), RootCA: c.PKI.CA, Signer: c.PKI, Log: c.Log})
+		return Run(ctx, Config{REST: c.REST(pki.ControllerManager), RootCA: c.PKI.CA, Signer: c.PKI, Tokens: c.Cluster, Log: c.Log})
 	})
 	c.createNamespace(c.namespace)
 	return c

@@ -25,9 +25,9 @@ type manager struct {
 	config Config
 	shared informers.SharedInformerFactory
 	// nodeLeases sees only the namespace of node heartbeats, rootCAs only the ConfigMaps named kube-root-ca.crt,
-	// bootstrapTokens only the Secrets of such tokens: whole
+	// bootstrapTokens and accountTokens only the Secrets of such tokens: whole
 	// caches of leases and ConfigMaps would cost memory for nothing.
-	nodeLeases, rootCAs, bootstrapTokens informers.SharedInformerFactory
+	nodeLeases, rootCAs, bootstrapTokens, accountTokens informers.SharedInformerFactory
 
 	broadcaster record.EventBroadcaster
 	controllers []*controller
@@ -53,6 +53,9 @@ func newManager(config Config) (*manager, error) {
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("type", string(bootstraptoken.Type)).String()
 		}))
+	m.accountTokens = informers.NewSharedInformerFactoryWithOptions(client, 0, slim, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String()
+	}))
 	events, err := m.client("events")
 	if err != nil {
 		return nil, err
@@ -91,7 +94,7 @@ func (m *manager) add(name string, workers int, r Reconciler) *controller {
 // run blocks until ctx ends and the last worker has stopped. Workers start when all caches are filled.
 func (m *manager) run(ctx context.Context) error {
 	defer m.broadcaster.Shutdown()
-	factories := []informers.SharedInformerFactory{m.shared, m.nodeLeases, m.rootCAs, m.bootstrapTokens}
+	factories := []informers.SharedInformerFactory{m.shared, m.nodeLeases, m.rootCAs, m.bootstrapTokens, m.accountTokens}
 	for _, factory := range factories {
 		factory.Start(ctx.Done())
 		defer factory.Shutdown()

@@ -19,6 +19,8 @@ type Config struct {
 	RootCA func() []byte
 	// Signer signs approved requests of Kubernetes' own signers. Nil: nothing is approved or signed.
 	Signer CertificateSigner
+	// Tokens makes the tokens of Secrets of type kubernetes.io/service-account-token. Nil: such Secrets stay empty.
+	Tokens SecretTokens
 	// LeaderElect makes Run wait for the Lease kube-system/kontiki-controllers before it works, so that several servers can
 	// run controllers and one acts. Off, there must be only one.
 	LeaderElect bool
@@ -63,6 +65,7 @@ func (m *manager) addAll() error {
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
 		addResourceQuota, addProtection,
+		addSecretToken,
 	} {
 		if err := add(m); err != nil {
 			return err

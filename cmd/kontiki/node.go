@@ -107,6 +107,7 @@ func (n *node) openPlane(context.Context) (err error) {
 		HistoryRetention: o.store.historyRetention,
 		Audit:            o.audit.config,
 		Encryption:       o.encryption.config,
+		Access:           o.access.config,
 		RaftLog:          o.store.raftLog,
 		SnapshotEntries:  o.store.snapshotCount,
 		Log:              n.log,
@@ -199,6 +200,7 @@ func (n *node) startClients(context.Context) error {
 				REST:        n.plane.LiveClient("controllers", n.identity(pki.ControllerManager)),
 				RootCA:      n.pki.CA,
 				Signer:      n.pki,
+				Tokens:      n.plane,
 				LeaderElect: elect, Identity: n.options.node.name,
 				Log: n.log.With("component", "controllers"),
 			})

@@ -30,6 +30,7 @@ type options struct {
 	store      storeOptions
 	api        apiOptions
 	audit      auditOptions
+	access     accessOptions
 	encryption encryptionOptions
 	network    networkOptions
 	node       nodeOptions
@@ -43,6 +44,7 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.api.addFlags(fs)
 	o.audit.addFlags(fs)
 	o.encryption.addFlags(fs)
+	o.access.addFlags(fs)
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
 	o.log.addFlags(fs)
@@ -69,7 +71,7 @@ func (o *options) complete() error {
 	if len(o.dataDir) > maxDataDirBytes {
 		return wrong("data-dir", "%s has %d bytes, more than %d: the paths of the sockets in it would be too long", o.dataDir, len(o.dataDir), maxDataDirBytes)
 	}
-	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.encryption.complete, o.network.complete, o.node.complete, o.log.complete} {
+	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.access.complete, o.encryption.complete, o.network.complete, o.node.complete, o.log.complete} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -187,6 +187,11 @@ func (c *ControlPlane) CertificatesChanged() error {
 	return c.api.SetTokenKeys(keys.Signer, keys.Others...)
 }
 
+// SecretToken implements controllers.SecretTokens.
+func (c *ControlPlane) SecretToken(namespace, secret, account, accountUID string) (string, error) {
+	return c.api.SecretToken(namespace, secret, account, accountUID)
+}
+
 // frontProxyName is the common name of the one certificate of the front proxy's authority.
 const frontProxyName = "front-proxy-client"
 

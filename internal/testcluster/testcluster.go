@@ -152,6 +152,11 @@ func (c *Cluster) Admin() kubernetes.Interface {
 	return client
 }
 
+// SecretToken implements controllers.SecretTokens.
+func (c *Cluster) SecretToken(namespace, secret, account, accountUID string) (string, error) {
+	return c.plane.SecretToken(namespace, secret, account, accountUID)
+}
+
 // Kubeconfig is the path of the admin's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "admin.kubeconfig") }
 
