@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -10,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kontiki/internal/bootstraptoken"
 	"kontiki/internal/control"
 	"kontiki/internal/memory"
 	"kontiki/internal/pki"
+	"kontiki/nodeagent/certificates"
 )
 
 // agentDataDir is not the server's, so that both can run on one machine.
@@ -21,24 +24,24 @@ const agentDataDir = "/var/lib/kontiki-agent"
 // agentOptions are the flags of `agent` beyond those of every node.
 type agentOptions struct {
 	options
-	server, pkiDir string
+	server, pkiDir, token string
+	join                  *bootstraptoken.Join // the token; nil without
 }
 
 // agentCommand runs a node agent in a process of its own.
-//
-// Not yet: joining with a token (`--server URL --token T`), by which the agent would get its
-// certificates from the server. Until then it issues them itself from the server's pki directory,
-// so it runs on the server's machine, beside `server --agent=false`.
 func agentCommand() *cobra.Command {
 	o := &agentOptions{}
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Run a worker node on the server's machine (joining from another: not yet)",
-		Long: `Run a node agent in a process of its own, beside "kontiki server --agent=false" on the same machine.
+		Short: "Run a worker node",
+		Long: `Run a worker node. "kontiki token create" on a server prints the command with which it joins:
 
-Joining from another machine with a token does not work yet: the agent's certificates are issued
-from the server's pki directory, which has to be readable. SIGTERM or SIGINT stops the agent and
-leaves the containers running.`,
+  kontiki agent --server https://10.0.0.1:6443 --token K10…::…
+
+The token is needed once. The node keeps its certificates in the directory pki/ of its data directory
+and renews them by itself. On the server's own machine --pki-dir does instead of a token.
+
+SIGTERM or SIGINT stops the agent and leaves the containers running.`,
 		Args: rejectArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := readConfigFile(cmd.Flags()); err != nil {
@@ -60,7 +63,8 @@ leaves the containers running.`,
 func (o *agentOptions) addFlags(fs *pflag.FlagSet) {
 	o.options.addFlags(fs, agentDataDir)
 	fs.StringVar(&o.server, "server", "https://127.0.0.1:6443", "URL of the API server")
-	fs.StringVar(&o.pkiDir, "pki-dir", filepath.Join(serverDataDir, "pki"), "the server's pki directory")
+	fs.StringVar(&o.token, "token", "", "token to join with (kontiki token create); not needed any more once joined")
+	fs.StringVar(&o.pkiDir, "pki-dir", "", "the server's pki directory, on its own machine: the node's certificates are issued from it, without a token")
 	for _, serverOnly := range []string{"agent", "https-port", "tls-san", "cluster-cidr", "service-cidr", "client-port", "history-retention",
 		"store-endpoints", "store-ca", "store-cert", "store-key"} {
 		_ = fs.MarkHidden(serverOnly)
@@ -75,39 +79,81 @@ func (o *agentOptions) complete() error {
 	if u, err := url.Parse(o.server); err != nil || u.Scheme != "https" || u.Host == "" {
 		return wrong("server", "%q is not a URL such as https://10.0.0.1:6443", o.server)
 	}
-	if _, err := os.Stat(filepath.Join(o.pkiDir, "ca.key")); err != nil {
-		return wrong("pki-dir", "%v", err)
+	if o.pkiDir != "" {
+		if o.token != "" {
+			return wrong("token", "is not needed with --pki-dir")
+		}
+		if _, err := os.Stat(filepath.Join(o.pkiDir, "ca.key")); err != nil {
+			return wrong("pki-dir", "%v", err)
+		}
 	}
-	return nil
+	var err error
+	o.join, err = parseToken(o.token)
+	return err
+}
+
+// parseToken reads the flag --token, which may be empty.
+func parseToken(text string) (*bootstraptoken.Join, error) {
+	if text == "" {
+		return nil, nil
+	}
+	token, err := bootstraptoken.ParseJoin(text)
+	if err != nil {
+		return nil, wrong("token", "%v", err) // without the text: it is secret
+	}
+	return &token, nil
 }
 
 func runAgent(ctx context.Context, o *agentOptions) error {
 	log := o.log.logger(os.Stderr)
 	h := &agentHost{process: newProcess(ctx), options: &o.options, log: log, control: &control.Server{}}
 	saveMemory(h.process, memory.MinLeeway)
-	if err := h.open(o); err != nil {
-		return joinStop(err, h.process)
+	if err := h.open(ctx, o); err != nil {
+		return unlessStopped(ctx, joinStop(err, h.process), log)
 	}
 	return serve(ctx, h.process, log)
 }
 
-func (h *agentHost) open(o *agentOptions) (err error) {
+func (h *agentHost) open(ctx context.Context, o *agentOptions) (err error) {
 	if h.dir, err = openDataDir(o.dataDir); err != nil {
 		return err
 	}
 	h.onStop(h.dir.close)
-	if h.pki, err = pki.Open(o.pkiDir, pki.Options{}); err != nil {
-		return err
-	}
-	credentials, err := h.issuedHere()
+	credentials, err := h.credentials(ctx, o)
 	if err != nil {
 		return err
 	}
-	h.start(part{"certificates", func(ctx context.Context) error { h.pki.Keep(ctx, h.log, nil); return ctx.Err() }})
 	if err := h.startAgent(credentials, o.server); err != nil {
 		return err
 	}
 	h.control.ImportImages = h.importImages
 	h.start(part{"control socket", func(ctx context.Context) error { return h.control.Serve(ctx, h.dir.join(controlSocket)) }})
 	return nil
+}
+
+// credentials are issued from the server's directory, or asked of the server.
+func (h *agentHost) credentials(ctx context.Context, o *agentOptions) (credentials nodeCredentials, err error) {
+	if o.pkiDir == "" {
+		return h.joinedWith(ctx, o)
+	}
+	if h.pki, err = pki.Open(o.pkiDir, pki.Options{}); err != nil {
+		return credentials, err
+	}
+	if credentials, err = h.issuedHere(); err != nil {
+		return credentials, err
+	}
+	h.start(part{"certificates", func(ctx context.Context) error { h.pki.Keep(ctx, h.log, nil); return ctx.Err() }})
+	return credentials, nil
+}
+
+func (h *agentHost) joinedWith(ctx context.Context, o *agentOptions) (nodeCredentials, error) {
+	m, err := certificates.Open(ctx, certificates.Config{
+		Dir: h.dir.join("pki"), Server: o.server, NodeName: o.node.name, NodeIPs: []net.IP{net.ParseIP(o.node.ip)},
+		Token: o.join, Log: h.log.With("component", "certificates"),
+	})
+	if err != nil {
+		return nodeCredentials{}, err
+	}
+	h.start(part{"certificates", m.Keep})
+	return nodeCredentials{client: m.Client, serving: m.Serving()}, nil
 }

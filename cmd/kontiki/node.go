@@ -48,8 +48,8 @@ func (n *node) openDir(context.Context) (err error) {
 	return nil
 }
 
-func (n *node) openPKI(context.Context) (err error) {
-	if err := n.checkJoin(); err != nil {
+func (n *node) openPKI(ctx context.Context) (err error) {
+	if err := n.fetchKeys(ctx); err != nil {
 		return err
 	}
 	o := n.options
@@ -63,6 +63,8 @@ func (n *node) openPKI(context.Context) (err error) {
 		SANs:          o.api.tlsSANs,
 		ServiceIP:     o.network.serviceIP(),
 		ClusterDomain: o.network.clusterDomain,
+
+		CertificateLife: o.api.certificateLife,
 	})
 	return err
 }
@@ -124,6 +126,15 @@ func (n *node) writeKubeconfig() error {
 	return n.pki.WriteKubeconfig(n.dir.join(adminKubeconfig), n.plane.URL(), n.pki.Client(pki.Admin))
 }
 
+// reloadCertificates takes files into use that `kontiki certs` has changed.
+func (n *node) reloadCertificates(context.Context) error {
+	changed, err := n.pki.Refresh()
+	if changed {
+		n.certificatesChanged()
+	}
+	return err
+}
+
 // certificatesChanged takes renewed certificates into use where nobody looks at them by himself.
 func (n *node) certificatesChanged() {
 	if err := errors.Join(n.plane.CertificatesChanged(), n.writeKubeconfig()); err != nil {
@@ -143,6 +154,7 @@ func (n *node) startControl(context.Context) error {
 		n.control.Store = member
 	}
 	n.control.ImportImages = n.importImages
+	n.control.ReloadCertificates = n.reloadCertificates
 	n.control.StoreClientURL = func(context.Context) (string, error) { return n.plane.StoreClientURL() }
 	n.start(part{"control socket", func(ctx context.Context) error { return n.control.Serve(ctx, n.dir.join(controlSocket)) }})
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -98,12 +99,15 @@ type apiOptions struct {
 	bindAddress string
 	httpsPort   int
 	tlsSANs     []string
+
+	certificateLife time.Duration
 }
 
 func (o *apiOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
 	fs.IntVar(&o.httpsPort, "https-port", 6443, "port of the API server")
 	fs.StringSliceVar(&o.tlsSANs, "tls-san", nil, "more names or addresses for the API server's certificate")
+	fs.DurationVar(&o.certificateLife, "certificate-life", 365*24*time.Hour, "how long certificates are good for that are issued here; they are renewed when a third is left")
 }
 
 func (o *apiOptions) complete() error {
@@ -115,6 +119,9 @@ func (o *apiOptions) complete() error {
 		if net.ParseIP(san) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
 			return wrong("tls-san", "%q is neither a DNS name nor an IP address", san)
 		}
+	}
+	if o.certificateLife < 10*time.Minute {
+		return wrong("certificate-life", "%s is less than 10 minutes", o.certificateLife)
 	}
 	return checkPort("https-port", o.httpsPort)
 }

@@ -18,6 +18,7 @@ func parseArgs(args ...string) (*options, error) {
 		RunE: func(cmd *cobra.Command, _ []string) error { return parse(cmd, o) }}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.addFlags(cmd.Flags(), serverDataDir)
+	o.store.addJoinFlags(cmd.Flags())
 	cmd.SetArgs(args)
 	cmd.SetOut(io.Discard)
 	return o, cmd.Execute()
@@ -50,6 +51,10 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--raft-log paper", `--raft-log: "paper" is neither wal nor boltdb`},
 		{"--snapshot-count 0", "--snapshot-count: must be at least 1"},
 		{"--peer-port 6443", "--peer-port: 6443 is another port of this server"},
+		{"--token K10x", "--token: is for --join, which is not given"},
+		{"--join https://a --token abcdef.0123456789abcdef", "--token: the token does not name the cluster"},
+		{"--join https://a --token secret", "--token: it must begin with K10"},
+		{"--certificate-life 1m", "--certificate-life: 1m0s is less than 10 minutes"},
 		{"--join 10.0.0.1:2380", `--join: "10.0.0.1:2380" is not a URL such as https://10.0.0.1:2380`},
 		{"--join https://a --peer-port 0", "--join: the other members must reach this one: --peer-port is 0"},
 		{"--join https://a --store-endpoints https://e:2379", "--join: no member runs here with --store-endpoints"},

@@ -98,6 +98,11 @@ func (s *testServer) copyKeys(from *testServer) {
 	s.t.Helper()
 	require.NoError(s.t, os.RemoveAll(filepath.Join(s.dir, "pki")))
 	require.NoError(s.t, os.CopyFS(filepath.Join(s.dir, "pki"), os.DirFS(filepath.Join(from.dir, "pki"))))
+	keys, err := filepath.Glob(filepath.Join(s.dir, "pki", "*.key"))
+	require.NoError(s.t, err)
+	for _, key := range keys {
+		require.NoError(s.t, os.Chmod(key, 0o600)) // as cp -p
+	}
 }
 
 func (s *testServer) store(args ...string) string {
@@ -212,7 +217,7 @@ func TestJoinErrors(t *testing.T) {
 	a.ready()
 	b := newServer(t, "n2")
 	b.start("--join", a.peerURL())
-	require.Contains(t, b.fails(), "copy the directory pki/ of a server of that cluster to "+filepath.Join(b.dir, "pki"))
+	require.Contains(t, b.fails(), "or copy the directory pki/ of a server of that cluster to "+filepath.Join(b.dir, "pki"))
 	require.NoDirExists(t, filepath.Join(b.dir, "pki"))
 
 	b.start() // alone, by mistake

@@ -41,6 +41,11 @@ func (c *Client) StoreClientURL(ctx context.Context) (url string, err error) {
 	return url, err
 }
 
+// ReloadCertificates has the process take changed files of certificates into use.
+func (c *Client) ReloadCertificates(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/certificates/reload", nil, new(any))
+}
+
 // ImportImages sends an archive and returns the names of the images in it.
 func (c *Client) ImportImages(ctx context.Context, archive io.Reader) ([]string, error) {
 	var names []string

@@ -20,6 +20,8 @@ type Server struct {
 	Store Store
 	// StoreClientURL is where the store's etcd API is reached from this machine.
 	StoreClientURL func(ctx context.Context) (string, error)
+	// ReloadCertificates takes files of certificates into use that have changed.
+	ReloadCertificates func(ctx context.Context) error
 	// ImportImages reads a `docker save` or OCI archive and returns the names of its images.
 	ImportImages func(ctx context.Context, archive io.Reader) ([]string, error)
 }
@@ -42,6 +44,13 @@ func (s *Server) Handler() http.Handler {
 		reply(w, func() (any, error) { return s.StoreClientURL(r.Context()) })
 	})
 	s.addStore(mux)
+	mux.HandleFunc("POST /certificates/reload", func(w http.ResponseWriter, r *http.Request) {
+		if s.ReloadCertificates == nil {
+			http.Error(w, "this process issues no certificates", http.StatusNotImplemented)
+			return
+		}
+		reply(w, func() (any, error) { return nil, s.ReloadCertificates(r.Context()) })
+	})
 	mux.HandleFunc("POST /images", func(w http.ResponseWriter, r *http.Request) {
 		if s.ImportImages == nil {
 			http.Error(w, "this process keeps no images", http.StatusNotImplemented)

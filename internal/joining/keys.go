@@ -100,7 +100,7 @@ func Reason(code int, message string) string {
 	case code == http.StatusUnauthorized && (message == "" || message == "Unauthorized"):
 		return "it does not know it: it was revoked or has expired, see `kontiki token list` there"
 	case code == http.StatusForbidden:
-		return "it is not for this: make one with `kontiki token create`, for a server with --server (" + message + ")"
+		return "it is not for this: make one with `kontiki token create`, for a server with --for server (" + message + ")"
 	case message == "":
 		return http.StatusText(code)
 	}

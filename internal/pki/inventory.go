@@ -24,6 +24,8 @@ type Entry struct {
 	SignedBy string `json:"signedBy,omitempty"`
 	// State is "good", or says in a few words what is the matter.
 	State string `json:"state"`
+	// Unusable: it has expired, is damaged, or cannot be used for another reason.
+	Unusable bool `json:"unusable"`
 }
 
 // StateGood is the State of what needs no attention.
@@ -41,6 +43,8 @@ func Inventory(dir string, now time.Time) ([]Entry, error) {
 		switch {
 		case strings.HasSuffix(path, ".crt"):
 			entries = append(entries, inspect(dir, file, trusted, now))
+		case strings.HasSuffix(path, ".pem"):
+			entries = append(entries, inspectCombined(dir, file, now))
 		case file == oldAccountKeys:
 			entries = append(entries, Entry{File: file, State: "verifies tokens, does not sign: remove it once they have expired"})
 		case strings.HasSuffix(path, ".pub"):
@@ -73,16 +77,16 @@ func inspect(dir, file string, trusted []*authority, now time.Time) Entry {
 	path := filepath.Join(dir, strings.TrimSuffix(file, ".crt"))
 	list, err := readCertificates(path + ".crt")
 	if err != nil {
-		return Entry{File: file, State: withoutPath(err, path)}
+		return Entry{File: file, State: withoutPath(err, path), Unusable: true}
 	}
-	e := EntryOf(file, list[0])
+	e := entryOf(file, list[0])
 	switch {
-	case file == filepath.Base(oldAuthority(path)):
+	case strings.HasSuffix(file, oldAuthority("")):
 		e.State = "old: trusted until rotate finish"
-	case file == filepath.Base(crossCertificate(path)):
+	case strings.HasSuffix(file, crossCertificate("")):
 		e.State = "the new authority, signed by the old one"
 	default:
-		e.State = state(path, list[0], trusted, now)
+		e.State, e.Unusable = state(path, list[0], trusted, now)
 	}
 	return e
 }
@@ -92,8 +96,8 @@ func withoutPath(err error, path string) string {
 	return strings.NewReplacer(path+".crt: ", "", path+".key: ", "key: ", path, filepath.Base(path)).Replace(err.Error())
 }
 
-// EntryOf describes a certificate.
-func EntryOf(file string, cert *x509.Certificate) Entry {
+// entryOf describes a certificate.
+func entryOf(file string, cert *x509.Certificate) Entry {
 	e := Entry{File: file, Subject: cert.Subject.CommonName, Names: cert.DNSNames, From: cert.NotBefore, Expires: cert.NotAfter, SignedBy: cert.Issuer.CommonName}
 	if groups := cert.Subject.Organization; len(groups) > 0 {
 		e.Subject += " (" + strings.Join(groups, ", ") + ")"
@@ -104,36 +108,51 @@ func EntryOf(file string, cert *x509.Certificate) Entry {
 	return e
 }
 
-func state(path string, cert *x509.Certificate, trusted []*authority, now time.Time) string {
-	if _, err := readPair(path); err != nil {
-		return withoutPath(err, path)
+func state(path string, cert *x509.Certificate, trusted []*authority, now time.Time) (state string, unusable bool) {
+	if _, err := readPair(path); err != nil && (exists(path+".key") || !cert.IsCA) {
+		return withoutPath(err, path), true
 	}
-	if inDate := StateAt(cert, now); inDate != StateGood {
-		return inDate
-	}
-	if cert.IsCA {
-		return StateGood
+	if state, unusable = inDate(cert, now); unusable || cert.IsCA {
+		return state, unusable
 	}
 	for _, a := range trusted {
 		switch {
 		case a.signed(cert):
-			return StateGood
+			return state, false
 		case a.trusts(cert):
-			return "signed by the old authority"
+			return "signed by the old authority", false
 		}
 	}
-	return "signed by no authority here"
+	return "signed by no authority here", true
 }
 
-// StateAt is what there is to say about a certificate's dates.
-func StateAt(cert *x509.Certificate, now time.Time) string {
+// inDate is what there is to say about a certificate's dates.
+func inDate(cert *x509.Certificate, now time.Time) (state string, unusable bool) {
 	switch {
 	case now.After(cert.NotAfter):
-		return "expired"
+		return "expired", true
 	case now.Before(cert.NotBefore):
-		return "not valid yet"
+		return "not valid yet", true
 	case !now.Before(RenewAt(cert)):
-		return "due for renewal"
+		return "due for renewal", false
 	}
-	return StateGood
+	return StateGood, false
+}
+
+// inspectCombined is inspect for a file with certificate and key: an agent's (nodeagent/certificates).
+func inspectCombined(dir, file string, now time.Time) Entry {
+	path := filepath.Join(dir, file)
+	pair, err := ReadCombined(path)
+	if err != nil {
+		return Entry{File: file, State: strings.TrimPrefix(withoutPath(err, path), "pki: "), Unusable: true}
+	}
+	e := entryOf(file, pair.leaf)
+	if e.State, e.Unusable = inDate(pair.leaf, now); e.Unusable {
+		return e
+	}
+	trusted, err := readCertificates(filepath.Join(dir, authorities[0].file+".crt"))
+	if err == nil && pair.VerifiedBy(trusted, now) != nil {
+		e.State, e.Unusable = "signed by no authority here", true
+	}
+	return e
 }

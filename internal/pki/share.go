@@ -2,6 +2,8 @@ package pki
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -188,4 +190,27 @@ func (a *authority) trustsKeyOf(other *authority) bool {
 		}
 	}
 	return false
+}
+
+// AdminOf is the administrator's certificate in a directory, and whom it goes with to trust: for a stopped server.
+func AdminOf(dir string) (admin *KeyPair, ca []byte, err error) {
+	a, err := readAuthority(filepath.Join(dir, authorities[0].file))
+	if err == nil {
+		admin, err = readPair(filepath.Join(dir, Admin))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("pki: %w", err)
+	}
+	return admin, a.bundle, nil
+}
+
+// AdminTLS is how the administrator of a directory calls an API server.
+func AdminTLS(dir string) (*tls.Config, error) {
+	admin, ca, err := AdminOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	return clientConfig(admin, pool, Options{}), nil
 }
