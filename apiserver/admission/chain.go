@@ -85,6 +85,18 @@ func New(cluster Cluster, config Config) (*Chain, error) {
 	return c, config.check(c.names)
 }
 
+// Names are those of the plugins of this package: to switch off all of them, in a bench.
+func Names() (names []string) {
+	own, err := builtin(nil, Config{})
+	if err != nil {
+		panic(err) // without a configuration there is nothing wrong with it
+	}
+	for _, p := range own {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // add takes a plugin in, if it is on.
 func (c *Chain) add(p Plugin, on bool) {
 	c.names = append(c.names, p.Name)

@@ -35,12 +35,13 @@ type options struct {
 	api     apiload.Config // of the loads on the API server
 	target  string         // kubeconfig of the API server that they are for; "" for a node of the bench's own
 	node    bool
+	chain   bool
 	compare *compare.Options // nil: the store is left out
 }
 
 func readFlags() (o options) {
 	bin := flag.String("bin", "bin", "directory of what `make build` made")
-	part := flag.String("part", "", "store or node: that part alone (default both, or store with -only)")
+	part := flag.String("part", "", "store, chain or node: that part alone (default all, or store with -only)")
 	each := flag.Duration("time", 3*time.Second, "node: how long each load runs")
 	seconds := flag.Float64("seconds", 1, "store: how long each load runs")
 	rounds := flag.Int("rounds", 3, "store: rounds, of which medians are taken")
@@ -55,11 +56,12 @@ func readFlags() (o options) {
 	apiOnly := flag.String("api", "", "api: these loads alone, of "+strings.Join(apiload.Names(), ","))
 	flag.Parse()
 
-	o = options{bin: *bin, api: apiload.Config{Each: *each}, target: *kubeconfig, node: *part != "store" && (*part == "node" || *only == "")}
+	o = options{bin: *bin, api: apiload.Config{Each: *each}, target: *kubeconfig, node: *part == "node" || *part == "" && *only == "",
+		chain: *part == "chain" || *part == "" && *only == ""}
 	if *apiOnly != "" {
 		o.api.Only = strings.Split(*apiOnly, ",")
 	}
-	if *part == "node" || *kubeconfig != "" {
+	if *part == "node" || *part == "chain" || *kubeconfig != "" {
 		return o
 	}
 	o.compare = &compare.Options{
@@ -103,6 +105,11 @@ func bench(ctx context.Context, o options) error {
 		o.compare.Dir = dir
 		if err := compare.Run(ctx, *o.compare); err != nil {
 			return fmt.Errorf("store: %w", err)
+		}
+	}
+	if o.chain {
+		if err := benchChain(ctx, dir, min(time.Second, o.api.Each)); err != nil {
+			return fmt.Errorf("chain: %w", err)
 		}
 	}
 	if !o.node {

@@ -63,23 +63,8 @@ func Names() (names []string) {
 
 // Run runs the loads, one after the other. The first failure ends it.
 func Run(ctx context.Context, config Config) error {
-	config.Each = cmp.Or(config.Each, 3*time.Second)
-	config.Connections = cmp.Or(config.Connections, 8)
-	r := &runner{Config: config}
-	for range config.Connections {
-		client, err := kubernetes.NewForConfig(ownConnection(apiclient.Config(config.REST, "bench/kontiki")))
-		if err != nil {
-			return err
-		}
-		r.clients = append(r.clients, client)
-	}
-	plain := apiclient.Config(config.REST, "bench/kontiki")
-	plain.ContentType, plain.AcceptContentTypes = "application/json", "application/json"
-	var err error
-	if r.json, err = kubernetes.NewForConfig(ownConnection(plain)); err != nil {
-		return err
-	}
-	if err := r.prepare(ctx); err != nil {
+	r, err := newRunner(ctx, config)
+	if err != nil {
 		return err
 	}
 	for _, l := range loads {
@@ -91,6 +76,27 @@ func Run(ctx context.Context, config Config) error {
 		}
 	}
 	return nil
+}
+
+// newRunner connects, and makes what all loads need.
+func newRunner(ctx context.Context, config Config) (*runner, error) {
+	config.Each = cmp.Or(config.Each, 3*time.Second)
+	config.Connections = cmp.Or(config.Connections, 8)
+	r := &runner{Config: config}
+	for range config.Connections {
+		client, err := kubernetes.NewForConfig(ownConnection(apiclient.Config(config.REST, "bench/kontiki")))
+		if err != nil {
+			return nil, err
+		}
+		r.clients = append(r.clients, client)
+	}
+	plain := apiclient.Config(config.REST, "bench/kontiki")
+	plain.ContentType, plain.AcceptContentTypes = "application/json", "application/json"
+	var err error
+	if r.json, err = kubernetes.NewForConfig(ownConnection(plain)); err != nil {
+		return nil, err
+	}
+	return r, r.prepare(ctx)
 }
 
 // ownConnection keeps client-go from sharing one connection between clients of equal configs.
