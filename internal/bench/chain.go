@@ -23,7 +23,7 @@ import (
 )
 
 // chainRounds is how often each server has its turn; figures are medians.
-const chainRounds = 7
+const chainRounds = 15
 
 // guarded is an API server with more or less of the request chain. All know the client by its certificate.
 type guarded struct {

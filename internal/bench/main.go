@@ -108,7 +108,7 @@ func bench(ctx context.Context, o options) error {
 		}
 	}
 	if o.chain {
-		if err := benchChain(ctx, dir, min(time.Second, o.api.Each)); err != nil {
+		if err := benchChain(ctx, dir, min(400*time.Millisecond, o.api.Each)); err != nil {
 			return fmt.Errorf("chain: %w", err)
 		}
 	}
