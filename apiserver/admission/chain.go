@@ -97,6 +97,17 @@ func Names() (names []string) {
 	return names
 }
 
+// dynamicNames are those of Config.Dynamic in a server.
+var dynamicNames = []string{"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook"}
+
+// Check finds what is wrong with a configuration before there is a server.
+func (c Config) Check() error {
+	if _, err := builtin(nil, c); err != nil {
+		return err
+	}
+	return c.check(slices.Sorted(slices.Values(slices.Concat(Names(), dynamicNames))))
+}
+
 // add takes a plugin in, if it is on.
 func (c *Chain) add(p Plugin, on bool) {
 	c.names = append(c.names, p.Name)

@@ -110,6 +110,7 @@ func (n *node) openPlane(context.Context) (err error) {
 		Audit:            o.audit.config,
 		Encryption:       o.encryption.config,
 		Access:           o.access.config,
+		Admission:        o.admit.config,
 		RaftLog:          o.store.raftLog,
 		SnapshotEntries:  o.store.snapshotCount,
 		Log:              n.log,

@@ -33,6 +33,7 @@ type options struct {
 	audit      auditOptions
 	access     accessOptions
 	encryption encryptionOptions
+	admit      admissionOptions
 	network    networkOptions
 	node       nodeOptions
 	log        logOptions
@@ -46,6 +47,7 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.audit.addFlags(fs)
 	o.encryption.addFlags(fs)
 	o.access.addFlags(fs)
+	o.admit.addFlags(fs)
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
 	o.log.addFlags(fs)
@@ -72,7 +74,7 @@ func (o *options) complete() error {
 	if len(o.dataDir) > maxDataDirBytes {
 		return wrong("data-dir", "%s has %d bytes, more than %d: the paths of the sockets in it would be too long", o.dataDir, len(o.dataDir), maxDataDirBytes)
 	}
-	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.access.complete, o.encryption.complete, o.network.complete, o.node.complete, o.log.complete} {
+	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.access.complete, o.encryption.complete, o.admit.complete, o.network.complete, o.node.complete, o.log.complete} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -58,6 +58,10 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--join 10.0.0.1:2380", `--join: "10.0.0.1:2380" is not a URL such as https://10.0.0.1:2380`},
 		{"--join https://a --peer-port 0", "--join: the other members must reach this one: --peer-port is 0"},
 		{"--join https://a --store-endpoints https://e:2379", "--join: no member runs here with --store-endpoints"},
+		{"--enable-admission-plugins Magic", `--enable-admission-plugins: there is no admission plugin "Magic", only AlwaysPullImages, `},
+		{"--disable-admission-plugins ResourceQuota,Magic", `--disable-admission-plugins: there is no admission plugin "Magic"`},
+		{"--disable-admission-plugins Priority --enable-admission-plugins Priority", `--disable-admission-plugins: admission plugin "Priority" is enabled and disabled`},
+		{"--admission-control-config-file /does/not/exist", "--admission-control-config-file: open /does/not/exist: no such file or directory"},
 		{"--history-retention 1s", "--history-retention: 1s is less than a minute"},
 		{"--log-level loud", `--log-level: "loud" is none of debug, info, warn, error`},
 		{"--log-format xml", `--log-format: "xml" is neither text nor json`},
@@ -123,5 +127,33 @@ func TestConfigFile(t *testing.T) {
 		require.ErrorContains(t, err, message, text)
 		var usage usageError
 		require.ErrorAs(t, err, &usage, text)
+	}
+}
+
+// PodSecurity is configured by a file as with kube-apiserver, which may name another beside it.
+func TestAdmissionConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n"
+	write("pods.yaml", "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\ndefaults: {enforce: baseline}\n")
+	o, err := parseArgs("--node-ip", "10.0.0.1", "--admission-control-config-file", write("a.yaml", head+"- {name: PodSecurity, path: pods.yaml}"),
+		"--enable-admission-plugins", "AlwaysPullImages", "--disable-admission-plugins", "Priority,MutatingAdmissionWebhook")
+	require.NoError(t, err)
+	require.Contains(t, string(o.admit.config.Plugins["PodSecurity"]), "baseline")
+	require.Equal(t, []string{"AlwaysPullImages"}, o.admit.config.Enabled)
+
+	for text, message := range map[string]string{
+		head + "- {name: Magic, configuration: {}}":       `there is no admission plugin "Magic"`,
+		head + "- {name: Priority, configuration: {}}":    `admission plugin "Priority" takes no configuration`,
+		head + "- {name: PodSecurity, configuration: {}}": "admission configuration: PodSecurity: ",
+		"kind: List": `it is a "List"`,
+	} {
+		_, err := parseArgs("--admission-control-config-file", write("wrong.yaml", text))
+		require.ErrorContains(t, err, "--admission-control-config-file: ")
+		require.ErrorContains(t, err, message)
 	}
 }
