@@ -2,7 +2,9 @@ package apiserver
 
 import (
 	"context"
+	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,4 +44,32 @@ func (s *Server) bootstrapServiceCIDR(ctx context.Context) error {
 		return s.track(t, live, next, options.manager)
 	}})
 	return err
+}
+
+var (
+	serviceResource     = corev1.SchemeGroupVersion.WithResource("services")
+	serviceCIDRResource = networkingv1.SchemeGroupVersion.WithResource("servicecidrs")
+)
+
+// serviceRanges are the CIDRs of ServiceCIDRs that are ready and stay, from the cache: a range that is a moment old is as
+// good, since addresses are claimed in the store, and one that goes away waits for its last address (controllers).
+func (s *Server) serviceRanges(ctx context.Context) []netip.Prefix {
+	found, err := s.storeOf(s.table.Lookup(serviceCIDRResource)).List(ctx, storage.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		s.log.Warn("service ranges cannot be read", "err", err)
+		return nil
+	}
+	var out []netip.Prefix
+	for _, item := range found.Items {
+		cidr := item.Object().(*networkingv1.ServiceCIDR)
+		if cidr.DeletionTimestamp != nil || !meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady) {
+			continue
+		}
+		for _, text := range cidr.Spec.CIDRs {
+			if prefix, err := netip.ParsePrefix(text); err == nil {
+				out = append(out, prefix.Masked())
+			}
+		}
+	}
+	return out
 }

@@ -50,6 +50,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	}
 	warnDeprecated(r.Context(), t.resource)
 	ctx := raftstore.WithOrigin(registry.WithAsker(r.Context(), facts.user.info()), origin(facts, r))
+	if t.resource.GroupVersionResource == serviceResource {
+		ctx = registry.WithServiceRanges(ctx, s.serviceRanges)
+	}
 	if facts.longRunning {
 		return s.serveLongRunning(w, r.WithContext(ctx), t)
 	}

@@ -65,7 +65,7 @@ func (m *manager) addAll() error {
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
 		addResourceQuota, addProtection,
-		addSecretToken,
+		addSecretToken, addServiceCIDR,
 	} {
 		if err := add(m); err != nil {
 			return err

@@ -56,7 +56,7 @@ func nodePortClaim(port int32) string        { return "/kontiki/claims/nodeport/
 func (a serviceAllocator) first() netip.Addr { return a.ServiceCIDR.Addr().Next() }
 
 // allocate fills in what the Service needs and checks what the user has chosen.
-func (a serviceAllocator) allocate(_ context.Context, obj, old runtime.Object, taken func(string) bool) error {
+func (a serviceAllocator) allocate(ctx context.Context, obj, old runtime.Object, taken func(string) bool) error {
 	s := obj.(*corev1.Service)
 	var mine []string
 	if old != nil {
@@ -67,7 +67,7 @@ func (a serviceAllocator) allocate(_ context.Context, obj, old runtime.Object, t
 	if !needsClusterIP(&s.Spec) {
 		return nil
 	}
-	faults := a.clusterIPs(s, mine, others)
+	faults := a.clusterIPs(ctx, s, mine, others)
 	faults = append(faults, a.nodePorts(s, mine, others)...)
 	if len(faults) > 0 {
 		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, faults)
@@ -76,7 +76,7 @@ func (a serviceAllocator) allocate(_ context.Context, obj, old runtime.Object, t
 }
 
 // clusterIPs has an address for each family of s, in their order.
-func (a serviceAllocator) clusterIPs(s *corev1.Service, mine []string, taken func(string) bool) field.ErrorList {
+func (a serviceAllocator) clusterIPs(ctx context.Context, s *corev1.Service, mine []string, taken func(string) bool) field.ErrorList {
 	if s.Spec.ClusterIP == corev1.ClusterIPNone {
 		s.Spec.ClusterIPs = []string{corev1.ClusterIPNone}
 		return nil
@@ -89,14 +89,18 @@ func (a serviceAllocator) clusterIPs(s *corev1.Service, mine []string, taken fun
 		families = []corev1.IPFamily{a.family()}
 	}
 	for i, family := range families {
+		ranges := a.rangesOf(ctx, family)
 		if i < len(s.Spec.ClusterIPs) {
 			ip := s.Spec.ClusterIPs[i]
-			if why := a.refuseClusterIP(s, ip, family, mine, taken); why != "" {
+			if why := a.refuseClusterIP(s, ip, ranges, mine, taken); why != "" {
 				return field.ErrorList{field.Invalid(clusterIPsPath, s.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: %s", ip, why))}
 			}
 			continue
 		}
-		ip, ok := pickClusterIP(a.ranges()[family], taken)
+		ip, ok := "", false
+		for n := 0; n < len(ranges) && !ok; n++ {
+			ip, ok = pickClusterIP(ranges[n], taken)
+		}
 		if !ok {
 			return field.ErrorList{field.InternalError(clusterIPsPath, fmt.Errorf("failed to allocate a serviceIP: range is full"))}
 		}
@@ -107,14 +111,17 @@ func (a serviceAllocator) clusterIPs(s *corev1.Service, mine []string, taken fun
 }
 
 // refuseClusterIP says why the address that the user has chosen cannot be had, or "".
-func (a serviceAllocator) refuseClusterIP(s *corev1.Service, text string, family corev1.IPFamily, mine []string, taken func(string) bool) string {
+func (a serviceAllocator) refuseClusterIP(s *corev1.Service, text string, ranges []netip.Prefix, mine []string, taken func(string) bool) string {
 	if slices.Contains(mine, clusterIPClaim(text)) {
 		return ""
 	}
 	ip, err := netip.ParseAddr(text)
-	cidr := a.ranges()[family]
+	cidr, ok := rangeOf(ranges, ip)
+	if !cidr.IsValid() && len(ranges) > 0 {
+		cidr = ranges[0] // for the message
+	}
 	switch {
-	case err != nil || !cidr.IsValid() || !cidr.Contains(ip) || ip == cidr.Addr() || ip == lastAddress(cidr):
+	case err != nil || !ok:
 		return fmt.Sprintf("the provided IP (%s) is not in the valid range. The range of valid IPs is %v", text, cidr)
 	case taken(clusterIPClaim(text)), ip == a.first() && !(s.Namespace == "default" && s.Name == "kubernetes"):
 		return "provided IP is already allocated"

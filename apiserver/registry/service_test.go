@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -263,4 +264,39 @@ func serviceOf(t *testing.T, spec string) *corev1.Service {
 	s := service("s", corev1.ServiceTypeClusterIP, corev1.ServicePort{Port: 80})
 	require.NoError(t, json.Unmarshal([]byte(spec), &s.Spec))
 	return s
+}
+
+// A Service has an address of the server's own range while there is one, then of those that users added.
+func TestAddedServiceRanges(t *testing.T) {
+	added := netip.MustParsePrefix("10.7.0.0/29")
+	ctx := WithServiceRanges(t.Context(), func(context.Context) []netip.Prefix { return []netip.Prefix{added} })
+	a := serviceAllocator(Options{ServiceCIDR: netip.MustParsePrefix("10.0.0.0/29")}.withDefaults())
+	taken := map[string]bool{}
+	allocate := func(ip string) (*corev1.Service, error) {
+		s := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: ip, ClusterIPs: slices.DeleteFunc([]string{ip}, func(s string) bool { return s == "" }),
+			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, Type: corev1.ServiceTypeClusterIP}}
+		err := a.allocate(ctx, s, nil, func(claim string) bool { return taken[claim] })
+		for _, claim := range serviceClaims(s) {
+			taken[claim] = true
+		}
+		return s, err
+	}
+	own := 0
+	for i := range 10 {
+		s, err := allocate("")
+		require.NoError(t, err)
+		if a.ServiceCIDR.Contains(netip.MustParseAddr(s.Spec.ClusterIP)) {
+			own++
+			require.Equal(t, i+1, own, "the server's own come first")
+		} else {
+			require.True(t, added.Contains(netip.MustParseAddr(s.Spec.ClusterIP)), s.Spec.ClusterIP)
+		}
+	}
+	require.Equal(t, 5, own)
+	_, err := allocate("")
+	require.ErrorContains(t, err, "range is full")
+	_, err = allocate("10.7.0.1")
+	require.NoError(t, err, "the first address is for who asks for it")
+	_, err = allocate("10.7.0.7")
+	require.ErrorContains(t, err, "not in the valid range")
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// serviceCIDRs name ranges of cluster IPs. Not yet: Services get their addresses from the server's own ranges
-// alone (service_allocate.go), whatever more there is here.
+// serviceCIDRs name ranges of cluster IPs. Services get their addresses from the server's own range first, and then from
+// those that users add here, once a controller has found them ready (service_ranges.go).
 func serviceCIDRs() *Resource {
 	r := newRow[networkingv1.ServiceCIDR, networkingv1.ServiceCIDRList](networkingv1.SchemeGroupVersion, "servicecidrs", "ServiceCIDR")
 	r.Namespaced = false

@@ -76,7 +76,7 @@ func top(key string, value any) func(map[string]any) {
 
 // Scenarios is the corpus for the subjects.
 func Scenarios(subjects []Subject) []Scenario {
-	out := []Scenario{documents()}
+	out := []Scenario{documents(), {Name: "questions", Kind: "none", Steps: questions()}}
 	for _, s := range subjects {
 		out = append(out, Scenario{Name: s.name(), Kind: s.Object.GetKind(), Steps: s.steps()})
 	}
@@ -106,6 +106,7 @@ func (s Subject) steps() []Step {
 	out = append(out, s.applyMutations()...)
 	out = append(out, s.forms()...)
 	out = append(out, s.subresources()...)
+	out = append(out, s.commands()...)
 	out = append(out, s.seconds()...)
 	out = append(out, s.mutations("update", "PUT", s.one())...)
 	out = append(out, s.deletes()...)
@@ -118,6 +119,14 @@ func documents() Scenario {
 	for _, path := range []string{"/version", "/healthz", "/livez", "/readyz", "/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1", "/apis/nope",
 		"/apis/nope/v1", "/apis/apps/v9", "/api/v1/nope", "/api/v1/namespaces/default/nope/x", "/nope", "/openapi/v3", "/openapi/v3/nope", "/api/v1/pods/x"} {
 		out.Steps = append(out.Steps, Step{Name: "GET " + path, Method: "GET", Path: path})
+	}
+	for _, path := range []string{"/api/v1/namespaces//pods?limit=1&labelSelector=x", "/api/v1//", "/apis/apps///", "/api//v1", "/api/v1/namespaces/" + namespace + "/pods/..",
+		"/api/v1/namespaces/" + namespace + "/pods/%2e%2e", "/api/v1/namespaces/" + namespace + "/pods/a%25b", "/api/v1/namespaces/" + namespace + "/nodes", "/api/v1/nodes/x/nope",
+		"/api/v1/namespaces/a//pods", "/api/v1/namespaces///pods", "/api/v1/namespaces/a/pods//status", "/readyz/ping", "/livez/ping", "/healthz?exclude=nope"} {
+		out.Steps = append(out.Steps, Step{Name: "GET " + path, Method: "GET", Path: path})
+	}
+	for _, path := range []string{"/api/v1", "/apis/apps/v1", "/api/v1/pods"} {
+		out.Steps = append(out.Steps, Step{Name: "POST " + path, Method: "POST", Path: path, Body: "{}"})
 	}
 	aggregated := "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 	out.Steps = append(out.Steps,

@@ -143,7 +143,7 @@ func startUpstream(t *testing.T, program string, config *rest.Config) *rest.Conf
 	defer log.Close()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program,
 		"--etcd-servers="+etcd.DirectURL(), "--cert-dir="+dir, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
-		"--client-ca-file="+ca, "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",
+		"--client-ca-file="+ca, "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file="+tokens, "--service-account-signing-key-file="+tokens, "--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount", "--allow-privileged=true", "--endpoint-reconciler-type=none",
 		"--feature-gates=CBORServingAndStorage=true") // off by default, and served by Kontiki

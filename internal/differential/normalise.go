@@ -50,7 +50,7 @@ func normalise(key string, value any) any {
 	case string:
 		switch {
 		case v == "":
-		case key == "resourceVersion" || key == "continue" || key == "hash":
+		case key == "resourceVersion" || key == "continue" || key == "hash" || key == "token" && strings.HasPrefix(v, "ey"):
 			return "<" + key + ">"
 		}
 		for _, variable := range variables {
