@@ -28,6 +28,9 @@ func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Obj
 	if err != nil {
 		return nil, applyError(err)
 	}
+	if _, err := unknownFields(t.resource, next); err != nil { // there are none: the schema would have refused them
+		return nil, badRequest("%v", err)
+	}
 	setDefaults(t.resource, next)
 	return next, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
@@ -45,7 +46,9 @@ func appendCBORString(out []byte, text string) []byte {
 
 // marshalCBOR returns the map of an object without its kind and apiVersion.
 func marshalCBOR(obj runtime.Object) ([]byte, error) {
-	if !obj.GetObjectKind().GroupVersionKind().Empty() {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		obj = &unstructured.Unstructured{Object: bareFields(u)}
+	} else if !obj.GetObjectKind().GroupVersionKind().Empty() {
 		obj = withKind(obj, schema.GroupVersionKind{})
 	}
 	data, err := direct.Marshal(obj)

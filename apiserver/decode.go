@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"kontiki/apiserver/registry"
 )
 
 // defaultMaxBodyBytes is Kubernetes' limit on a request body.
@@ -118,9 +120,41 @@ func (s *Server) decodeBody(r *http.Request, t *target, kind schema.GroupVersion
 	}
 	auditBody(r.Context(), obj, kind)
 	if kind == t.resource.GroupVersionKind() {
+		if err := t.coerce(r.Context(), obj, kind, body, level); err != nil {
+			return nil, err
+		}
 		setDefaults(t.resource, obj)
 	}
 	return obj, nil
+}
+
+// coerce makes obj, decoded from body, fit the schema of a kind that has no Go type to do so.
+func (t *target) coerce(ctx context.Context, obj runtime.Object, kind schema.GroupVersionKind, body []byte, level string) error {
+	faults, err := unknownFields(t.resource, obj)
+	if err != nil {
+		return undecodable(kind, &kind, err, body)
+	}
+	switch {
+	case len(faults) == 0 || level == metav1.FieldValidationIgnore:
+	case level == metav1.FieldValidationStrict:
+		return undecodable(kind, &kind, runtime.NewStrictDecodingError(faults), body)
+	default:
+		warnFaults(ctx, faults)
+	}
+	return nil
+}
+
+// unknownFields drops what the kind of obj does not have, and tells what that was.
+func unknownFields(r *registry.Resource, obj runtime.Object) ([]error, error) {
+	if r.Strategy.Coerce == nil {
+		return nil, nil
+	}
+	paths, err := r.Strategy.Coerce(obj)
+	var faults []error
+	for _, path := range paths {
+		faults = append(faults, fmt.Errorf("unknown field %q", path))
+	}
+	return faults, err
 }
 
 // binary says whether the target's objects have a protobuf form: all built-in ones have.

@@ -12,6 +12,10 @@ import (
 // warnDeprecated tells a client that asks for a kind which Kubernetes advises against, and for which one to ask instead.
 // The types of k8s.io/api say so themselves. (Kubernetes deprecation policy, "Rule #4b".)
 func warnDeprecated(ctx context.Context, r *registry.Resource) {
+	if r.Deprecated != "" {
+		warn(ctx, r.Deprecated)
+		return
+	}
 	kind := r.New()
 	deprecated, ok := kind.(interface{ APILifecycleDeprecated() (int, int) })
 	if !ok {

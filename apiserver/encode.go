@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -66,11 +68,22 @@ func (e encoder) encodeBody(obj runtime.Object) ([]byte, error) {
 	case formatCBOR:
 		return marshalCBOR(shaped)
 	}
+	if u, ok := shaped.(*unstructured.Unstructured); ok {
+		return json.Marshal(bareFields(u))
+	}
 	data, err := json.Marshal(shaped)
 	if err != nil {
 		return nil, err
 	}
 	return withoutKind(data, shaped.GetObjectKind().GroupVersionKind()), nil
+}
+
+// bareFields are those of a custom resource, without its kind.
+func bareFields(u *unstructured.Unstructured) map[string]any {
+	bare := maps.Clone(u.Object)
+	delete(bare, "kind")
+	delete(bare, "apiVersion")
+	return bare
 }
 
 // withoutKind cuts the type off the front of an object's JSON. Typed objects have it there, if at all.

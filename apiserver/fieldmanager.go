@@ -1,19 +1,24 @@
 package apiserver
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"sync"
 	"unicode"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extensionconfigurations "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 
+	"kontiki/apiserver/openapi"
 	"kontiki/apiserver/registry"
 )
 
@@ -50,15 +55,62 @@ func (o *ownership) manager(r *registry.Resource, subresource string) (*managedf
 	if m := o.managers[key]; m != nil {
 		return m, nil
 	}
-	scheme := o.table.Scheme()
-	gvk := r.GroupVersionKind()
-	m, err := managedfields.NewDefaultFieldManager(o.loadTypes(), versions{o.table, r.Resource},
-		rowDefaulter{r}, scheme, gvk, gvk.GroupVersion(), subresource, resetFields(r, subresource))
+	m, err := o.newManager(r, subresource)
 	if err != nil {
 		return nil, err
 	}
 	o.managers[key] = m
 	return m, nil
+}
+
+// newManager makes the field manager of a resource or subresource. The caller holds mu.
+func (o *ownership) newManager(r *registry.Resource, subresource string) (*managedfields.FieldManager, error) {
+	gvk := r.GroupVersionKind()
+	converter, reset := versions{o.table, r.Resource}, resetFields(r, subresource)
+	if r.Model != nil {
+		types, err := o.customTypes(r)
+		if err != nil {
+			return nil, err
+		}
+		return managedfields.NewDefaultCRDFieldManager(types, converter, rowDefaulter{r}, rowCreater{r}, gvk, gvk.GroupVersion(), subresource, reset)
+	}
+	types := o.loadTypes()
+	if r.Group == apiextensionsv1.GroupName { // whose types client-go does not have
+		types = extensionconfigurations.NewTypeConverter(o.table.Scheme())
+	}
+	return managedfields.NewDefaultFieldManager(types, converter, rowDefaulter{r}, o.table.Scheme(), gvk, gvk.GroupVersion(), subresource, reset)
+}
+
+// customTypes are the schemas of a custom resource in all its versions: who owns what is noted in any of them.
+func (o *ownership) customTypes(r *registry.Resource) (managedfields.TypeConverter, error) {
+	rows := []*registry.Resource{r}
+	for _, other := range o.table.Resources() {
+		if other != r && other.GroupResource() == r.GroupResource() {
+			rows = append(rows, other)
+		}
+	}
+	models, err := openapi.CustomModels(o.table, rows)
+	if err != nil {
+		return nil, err
+	}
+	return managedfields.NewTypeConverter(models, false)
+}
+
+// forget drops the field managers of a row that has left the table for good.
+func (o *ownership) forget(r *registry.Resource) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.managers, func(key managerKey, _ *managedfields.FieldManager) bool { return key.resource == r })
+}
+
+// rowCreater makes empty objects of a row, as a field manager wants them.
+type rowCreater struct{ r *registry.Resource }
+
+// New implements runtime.ObjectCreater.
+func (c rowCreater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	obj := c.r.New()
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	return obj, nil
 }
 
 // loadTypes parses the schema of all built-in types, the first time. The caller holds mu.
@@ -88,7 +140,7 @@ type rowDefaulter struct{ r *registry.Resource }
 
 // Default implements runtime.ObjectDefaulter.
 func (d rowDefaulter) Default(obj runtime.Object) {
-	if reflect.TypeOf(obj) == reflect.TypeOf(d.r.New()) {
+	if reflect.TypeOf(obj) == reflect.TypeOf(d.r.New()) && (d.r.Model == nil || obj.GetObjectKind().GroupVersionKind() == d.r.GroupVersionKind()) {
 		setDefaults(d.r, obj)
 	}
 }

@@ -67,7 +67,7 @@ func (v versions) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 // typed is obj as the Go type of its row. Field managers hand out what they have merged without one.
 func typed(row *registry.Resource, obj runtime.Object) (runtime.Object, error) {
 	fields, ok := obj.(*unstructured.Unstructured)
-	if !ok {
+	if !ok || row.Model != nil {
 		return obj, nil
 	}
 	out := row.New()

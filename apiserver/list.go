@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -72,7 +73,7 @@ func listKind(t *target, f form) schema.GroupVersionKind {
 	if f.as == asPartialList {
 		return schema.GroupVersionKind{Group: metav1.GroupName, Version: f.version, Kind: string(asPartialList)}
 	}
-	return t.resource.GroupVersion().WithKind(t.resource.Kind + "List")
+	return t.resource.GroupVersion().WithKind(cmp.Or(t.resource.ListKind, t.resource.Kind+"List"))
 }
 
 // revisionString is empty for what has no revision: the result of a dry run.

@@ -61,7 +61,7 @@ func negotiate(r *http.Request, verb string, binary bool) (form, error) {
 	clauses := acceptClauses(r.Header.Get("Accept"))
 	for _, clause := range clauses {
 		for _, format := range formats {
-			if !clause.matches(format) && !(verb == "watch" && clause.isSequence(format)) || format == formatProtobuf && !binary {
+			if !clause.matches(format) && !(verb == "watch" && clause.isSequence(format)) || format == formatProtobuf && !binary && clause.params["as"] == "" {
 				continue
 			}
 			if f, ok := formOf(clause, format, verb); ok {

@@ -55,6 +55,13 @@ func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, t *target) e
 			if err != nil {
 				return nil, err
 			}
+			faults, err := unknownFields(t.resource, next)
+			if err != nil {
+				return nil, invalidPatch(string(p.body), err.Error())
+			}
+			if err := p.judge(ctx, string(p.body), faults); err != nil {
+				return nil, err
+			}
 			setDefaults(t.resource, next)
 			return s.track(t, live, next, p.options.manager)
 		}
@@ -75,7 +82,9 @@ type patch struct {
 
 func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || !slices.Contains(patchTypes, mediaType) {
+	typeless := t.sub == nil || t.sub.Project == nil // then strategic patches have no struct tags to go by
+	typeless = typeless && t.resource.Model != nil && mediaType == string(types.StrategicMergePatchType)
+	if err != nil || typeless || !slices.Contains(patchTypes, mediaType) {
 		return patch{}, errUnsupportedPatch()
 	}
 	p := patch{kind: types.PatchType(mediaType)}

@@ -22,6 +22,7 @@ import (
 	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/audit"
 	"kontiki/apiserver/gather"
+	"kontiki/apiserver/customresources"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -144,6 +145,8 @@ type Server struct {
 	webhooks  *webhook.Webhooks
 	policies  *policy.Policies
 	audit     *audit.Auditor // nil if nothing is recorded
+	converter customresources.Converter
+	customs   *definitions
 	policy    atomic.Pointer[rbac.Policy]
 	nodePods  nodePods
 	handler   http.Handler
@@ -190,6 +193,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s.metrics.registry.MustRegister(s.audit.Collectors()...)
+	s.customs = newDefinitions(s)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = chain(s.routes(), s.entry()...)
 	return s, nil
@@ -262,6 +266,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background.Go(func() { s.follow(bootstrap, "webhooks", webhookObjects, s.loadWebhooks) })
 	background.Go(func() { s.follow(bootstrap, "admission policies", admissionPolicyObjects, s.loadAdmissionPolicies) })
 	background.Go(func() { s.follow(bootstrap, "pods of nodes", nil, s.followPods) })
+	background.Go(func() { s.keepDefinitions(bootstrap) })
+	background.Go(func() { s.customs.finish(bootstrap) })
+	background.Go(func() { s.customs.keepForgetting(bootstrap) })
 	defer func() {
 		cancel()
 		background.Wait()

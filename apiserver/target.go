@@ -110,7 +110,10 @@ func (s *Server) resolve(r *http.Request) (*target, error) {
 		subpath:   vars["subpath"],
 	}
 	if t.resource == nil {
-		return nil, errNotFoundPath()
+		s.customs.catchUp(r.Context(), gvr)
+		if t.resource = s.table.Lookup(gvr); t.resource == nil {
+			return nil, errNotFoundPath()
+		}
 	}
 	if name := vars["subresource"]; name != "" {
 		t.sub = t.resource.Subresource(name)

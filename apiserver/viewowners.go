@@ -20,8 +20,15 @@ import (
 // viewOwners translates between the owners of the target's view and those of live, its parent.
 func (t *target) viewOwners(live runtime.Object) *managedfields.ScaleHandler {
 	gv := t.resource.GroupVersion()
+	var path []any
+	for _, step := range t.sub.Project.Replicas {
+		path = append(path, step)
+	}
+	if path == nil {
+		path = []any{"spec", "replicas"}
+	}
 	return managedfields.NewScaleHandler(accessor(live).GetManagedFields(), gv, managedfields.ResourcePathMappings{
-		gv.String(): fieldpath.MakePathOrDie("spec", "replicas"),
+		gv.String(): fieldpath.MakePathOrDie(path...),
 	})
 }
 

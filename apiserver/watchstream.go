@@ -41,6 +41,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, t *target) e
 	ctx, cancel := context.WithTimeout(r.Context(), lasts)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
+	defer endWith(t.resource.Gone, cancel)()
 
 	watcher, err := t.store.Watch(ctx, storage.WatchOptions{
 		Selection:         selection(t, options),
@@ -268,4 +269,20 @@ func (s *watchStream) fail(err error) {
 	if s.append("ERROR", e.appendObject(nil, body)) == nil && s.socket == nil && s.write() == nil {
 		_ = s.flush.Flush()
 	}
+}
+
+// endWith cancels when gone is closed, which nil never is. The caller calls release before it returns.
+func endWith(gone <-chan struct{}, cancel context.CancelFunc) (release func()) {
+	if gone == nil {
+		return func() {}
+	}
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-gone:
+			cancel()
+		case <-over:
+		}
+	}()
+	return func() { close(over) }
 }

@@ -77,6 +77,11 @@ func (t *target) prepareCreate(ctx context.Context, obj runtime.Object) error {
 		return err
 	}
 	strategy := &t.resource.Strategy
+	if strategy.CheckCreate != nil {
+		if err := strategy.CheckCreate(m.GetName()); err != nil {
+			return err
+		}
+	}
 	m.SetUID(types.UID(uuid.NewString()))
 	m.SetCreationTimestamp(metav1.Time{Time: time.Now().UTC().Truncate(time.Second)})
 	m.SetDeletionTimestamp(nil)

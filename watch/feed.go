@@ -238,5 +238,8 @@ func (f *Feed) leave(c *Cache) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c.unload()
-	f.caches[c.prefix] = slices.DeleteFunc(f.caches[c.prefix], func(other *Cache) bool { return other == c })
+	rest := slices.DeleteFunc(f.caches[c.prefix], func(other *Cache) bool { return other == c })
+	if f.caches[c.prefix] = rest; len(rest) == 0 {
+		delete(f.caches, c.prefix)
+	}
 }

@@ -125,6 +125,9 @@ func (c *Cache) finishLoading(tree *btree.BTreeG[*Object], revision int64) error
 	return nil
 }
 
+// Close frees what the cache holds and has it no longer follow the feed. Nobody may use it afterwards.
+func (c *Cache) Close() { c.feed.leave(c) }
+
 // unload forgets everything. Watchers notice by their position, which is behind the new log.
 func (c *Cache) unload() {
 	c.mu.Lock()

@@ -98,7 +98,7 @@ func TestDocumentsFollowTheTable(t *testing.T) {
 	require.NoError(t, table.Add(row))
 	require.ErrorIs(t, table.Add(row), registry.ErrDuplicateRow)
 	require.Equal(t, http.StatusOK, get(t, server, "/apis/example.com/v1", "", "").StatusCode)
-	table.Remove(gvr)
+	require.NoError(t, table.Replace([]*registry.Resource{row}, nil))
 	require.Equal(t, http.StatusNotFound, get(t, server, "/apis/example.com/v1", "", "").StatusCode)
 }
 

@@ -8,26 +8,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"kontiki/apiserver/registry"
 )
 
-// cache keeps the documents that somebody has asked for, until the table changes. A second client
+// cache keeps the documents that somebody has asked for, until a row changes that they describe. A second client
 // that asks for a document while it is being built waits for the first.
 type cache struct {
 	table  *registry.Table
 	encode func(json []byte) ([]byte, error) // JSON to protobuf
 
 	mu        sync.Mutex // guards the fields below, and is held while a document is built
-	version   uint64     // of the table that documents were made from
 	documents map[string]*document
 }
 
 // document is one answer. Its parts are gzipped: the core group's is 10 times as large in the clear.
 type document struct {
-	hash string
-	json []byte
+	hash    string
+	json    []byte
+	version uint64               // of the table for which the document is known to be right
+	rows    []*registry.Resource // that it describes
 
 	encode func(json []byte) ([]byte, error)
 	once   sync.Once // makes proto and err
@@ -43,20 +45,35 @@ func newCache(table *registry.Table, encode func([]byte) ([]byte, error)) *cache
 func (c *cache) get(name string) (*document, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.table.Version(); now != c.version {
-		c.version = now
-		clear(c.documents)
+	now := c.table.Version()
+	doc := c.documents[name]
+	if doc != nil && doc.version == now {
+		return doc, nil
 	}
-	if doc := c.documents[name]; doc != nil {
+	rows := c.rowsOf(name)
+	if doc != nil && slices.Equal(doc.rows, rows) {
+		doc.version = now
 		return doc, nil
 	}
 	body, err := c.build(name)
 	if err != nil {
 		return nil, fmt.Errorf("OpenAPI document %s: %w", name, err)
 	}
-	doc := &document{json: compress(body), hash: hashOf(body), encode: c.encode}
+	doc = &document{json: compress(body), hash: hashOf(body), version: now, rows: rows, encode: c.encode}
 	c.documents[name] = doc
 	return doc, nil
+}
+
+// rowsOf are the rows that a document describes. Of a group version that nobody serves any more nothing is kept.
+func (c *cache) rowsOf(name string) []*registry.Resource {
+	if name == "v2" {
+		return c.table.Resources()
+	}
+	rows := slices.DeleteFunc(slices.Clone(c.table.Resources()), func(r *registry.Resource) bool { return pathOf(r.GroupVersion()) != name })
+	if len(rows) == 0 {
+		delete(c.documents, name)
+	}
+	return rows
 }
 
 func (c *cache) build(name string) ([]byte, error) {

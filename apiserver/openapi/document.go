@@ -71,12 +71,12 @@ func Models(table *registry.Table, obj runtime.Object) map[string]*spec.Schema {
 // documentV3 describes one group version.
 func documentV3(table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
 	s := newSchemas(table, v3)
-	for _, t := range []reflect.Type{deleteOptions, watchEvent} { // of every group version; here this one and v1 count
+	for _, t := range []reflect.Type{deleteOptions.Type, watchEvent.Type} { // of every group version; here this one and v1 count
 		core := schema.GroupVersion{Version: "v1"}
 		s.kinds[t] = slices.Compact([]schema.GroupVersionKind{core.WithKind(t.Name()), gv.WithKind(t.Name())})
 	}
 	paths := map[string]*spec3.Path{rootOf(gv) + "/": pathV3(s, discoveryOf(gv))}
-	for _, r := range typedRows(table) {
+	for _, r := range table.Resources() {
 		if r.GroupVersion() != gv {
 			continue
 		}
@@ -129,12 +129,12 @@ func operationV3(s *schemas, o operation) *spec3.Operation {
 	}
 	if o.body != nil {
 		op.RequestBody = &spec3.RequestBody{RequestBodyProps: spec3.RequestBodyProps{
-			Content: content(s.refer(o.body), o.consumes), Required: o.body != deleteOptions,
+			Content: content(o.body.reference(s), o.consumes), Required: o.body != deleteOptions,
 		}}
 	}
 	ok := &spec3.Response{ResponseProps: spec3.ResponseProps{Description: "OK"}}
 	if o.answer != nil {
-		ok.Content = content(s.refer(o.answer), produces)
+		ok.Content = content(o.answer.reference(s), produces)
 	} else {
 		ok.Content = content(*spec.StringProperty(), anyType)
 	}
@@ -153,7 +153,7 @@ func (s *schemas) extend(op interface{ AddExtension(string, any) }, o operation)
 	op.AddExtension("x-kubernetes-action", o.action)
 	op.AddExtension("x-kubernetes-group-version-kind", kindExtension(o.kind))
 	if o.action == "list" {
-		s.refer(watchEvent)
+		watchEvent.reference(s)
 	}
 }
 
@@ -179,7 +179,7 @@ func documentV2(table *registry.Table) *spec.Swagger {
 	for _, gv := range groupVersions(table) {
 		paths[rootOf(gv)+"/"] = pathV2(s, discoveryOf(gv))
 	}
-	for _, r := range typedRows(table) {
+	for _, r := range table.Resources() {
 		for _, e := range endpointsOf(r) {
 			paths[e.path] = pathV2(s, e)
 		}
@@ -209,14 +209,14 @@ func operationV2(s *schemas, o operation) *spec.Operation {
 		op.Parameters = append(op.Parameters, parameterV2(p))
 	}
 	if o.body != nil {
-		body := s.refer(o.body)
+		body := o.body.reference(s)
 		op.Parameters = append(op.Parameters, spec.Parameter{ParamProps: spec.ParamProps{
 			Name: "body", In: "body", Required: o.body != deleteOptions, Schema: &body,
 		}})
 	}
 	answer := *spec.StringProperty()
 	if o.answer != nil {
-		answer, op.Produces = s.refer(o.answer), produces
+		answer, op.Produces = o.answer.reference(s), produces
 	}
 	op.Responses = &spec.Responses{ResponsesProps: spec.ResponsesProps{StatusCodeResponses: map[int]spec.Response{
 		o.success: {ResponseProps: spec.ResponseProps{Description: "OK", Schema: &answer}},
@@ -231,10 +231,10 @@ func parameterV2(p parameter) spec.Parameter {
 	}
 }
 
-// groupVersions of the typed rows, in the order of the table.
+// groupVersions of the rows, in the order of the table.
 func groupVersions(table *registry.Table) []schema.GroupVersion {
 	var out []schema.GroupVersion
-	for _, r := range typedRows(table) {
+	for _, r := range table.Resources() {
 		if !slices.Contains(out, r.GroupVersion()) {
 			out = append(out, r.GroupVersion())
 		}

@@ -25,7 +25,7 @@ type operation struct {
 	summary        string
 	kind           schema.GroupVersionKind
 	parameters     []parameter
-	body, answer   reflect.Type // nil: none, or a stream
+	body, answer   model // nil: none, or a stream
 	consumes       []string
 	success        int
 }
@@ -35,11 +35,11 @@ type parameter struct {
 }
 
 var (
-	deleteOptions = reflect.TypeFor[metav1.DeleteOptions]()
-	statusType    = reflect.TypeFor[metav1.Status]()
-	patchType     = reflect.TypeFor[metav1.Patch]()
-	watchEvent    = reflect.TypeFor[metav1.WatchEvent]()
-	resourceList  = reflect.TypeFor[metav1.APIResourceList]()
+	deleteOptions = typeOf[metav1.DeleteOptions]()
+	statusType    = typeOf[metav1.Status]()
+	patchType     = typeOf[metav1.Patch]()
+	watchEvent    = typeOf[metav1.WatchEvent]()
+	resourceList  = typeOf[metav1.APIResourceList]()
 )
 
 var (
@@ -152,7 +152,7 @@ func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func (n names) can(verb string) bool { return slices.Contains(discovery.Verbs(n.Resource), verb) }
 
 func (n names) object() []operation {
-	body, gvk := reflect.TypeOf(n.New()).Elem(), n.GroupVersionKind()
+	body, gvk := modelOf(n.Resource), n.GroupVersionKind()
 	all := []operation{
 		{
 			method: "GET", action: "get", id: n.id("read", ""), summary: "read the specified " + n.Kind,
@@ -176,7 +176,7 @@ func (n names) object() []operation {
 }
 
 func (n names) collection() []operation {
-	body, gvk := reflect.TypeOf(n.New()).Elem(), n.GroupVersionKind()
+	body, gvk := modelOf(n.Resource), n.GroupVersionKind()
 	var out []operation
 	if n.can("list") {
 		out = append(out, n.list(""))
@@ -200,7 +200,7 @@ func (n names) collection() []operation {
 func (n names) list(suffix string) operation {
 	return operation{
 		method: "GET", action: "list", id: n.id("list", suffix), summary: "list or watch objects of kind " + n.Kind,
-		kind: n.GroupVersionKind(), answer: reflect.TypeOf(n.NewList()).Elem(), success: 200,
+		kind: n.GroupVersionKind(), answer: listModelOf(n.Resource), success: 200,
 		parameters: slices.Concat(selectParams, watchParams),
 	}
 }
@@ -220,7 +220,7 @@ func (n names) subresource(s *registry.Subresource) []operation {
 		case s.Connect:
 			o.action, o.id = "connect", n.id("connect"+title(strings.ToLower(o.method)), title(s.Name))
 		case s.New != nil:
-			o.answer = reflect.TypeOf(s.New()).Elem()
+			o.answer = n.bodyOf(s)
 		}
 		if o.answer != nil && verb != "get" {
 			o.body, o.consumes, o.parameters = o.answer, anyType, writeParams
@@ -236,4 +236,12 @@ func (n names) subresource(s *registry.Subresource) []operation {
 		out = append(out, o)
 	}
 	return out
+}
+
+// bodyOf is what travels to and from a subresource: the object itself, or a kind of its own.
+func (n names) bodyOf(s *registry.Subresource) model {
+	if s.Kind == n.GroupVersionKind() {
+		return modelOf(n.Resource)
+	}
+	return goType{reflect.TypeOf(s.New()).Elem()}
 }

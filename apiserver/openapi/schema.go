@@ -109,6 +109,9 @@ func object() spec.Schema {
 func (s *schemas) define(t reflect.Type, name string) spec.Schema {
 	value := reflect.Zero(t).Interface()
 	out := object()
+	if strings.HasPrefix(name, generatedPrefix) {
+		return s.generated(name)
+	}
 	out.Description = wellKnown[name]
 	docs := map[string]string{}
 	if d, ok := value.(swaggerDocer); ok {

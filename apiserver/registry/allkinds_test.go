@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
@@ -23,7 +22,7 @@ func TestRoundTrips(t *testing.T) {
 		Unmarshal([]byte) error
 	}
 	for seed := range int64(10) {
-		fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed), codecs)
+		fill := fuzzer.FuzzerFor(randomFuncs, rand.NewSource(seed), codecs)
 		for _, r := range table.Resources() {
 			obj := r.New()
 			fill.Fill(obj)

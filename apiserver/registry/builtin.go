@@ -29,6 +29,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"kontiki/apiserver/registry/validations"
 )
@@ -84,6 +85,7 @@ func Builtin(options Options) *Table {
 		flowControlRows(),
 		deviceRows(),
 		storageMigrationRows(),
+		extensionRows(),
 	)
 	for _, r := range rows {
 		declare(t.scheme, r)
@@ -121,6 +123,7 @@ func newScheme() *runtime.Scheme {
 		flowcontrolv1.AddToScheme,
 		resourcev1.AddToScheme,
 		storagemigrationv1.AddToScheme,
+		apiextensionsv1.AddToScheme,
 		validations.AddToScheme,
 		metav1.AddMetaToScheme,
 	} {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
-	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -21,7 +20,7 @@ func TestRandomObjects(t *testing.T) {
 	codecs := serializer.NewCodecFactory(table.Scheme())
 	ctx := context.Background()
 	for seed := range int64(30) {
-		fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), codecs)
+		fill := fuzzer.FuzzerFor(randomFuncs, rand.NewSource(seed), codecs)
 		for _, r := range table.Resources() {
 			obj := r.New()
 			fill.Fill(obj)

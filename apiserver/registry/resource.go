@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Resource is one row of the table that the API server is made of: everything the generic handlers,
@@ -42,6 +44,16 @@ type Resource struct {
 	Columns []metav1.TableColumnDefinition
 	Row     func(obj runtime.Object, now time.Time) []any
 
+	// ListKind is the kind of lists; empty means Kind and "List".
+	ListKind string
+	// Deprecated is a warning for every request, if it is not empty.
+	Deprecated string
+	// Model is the OpenAPI schema of kinds that have no Go type, as version 2 or 3 has it. Refer makes references to the
+	// definitions of Go types. It is made anew for each call.
+	Model func(v2 bool, refer func(goType reflect.Type) spec.Schema) (*spec.Schema, error)
+	// Gone is closed when the row has left the table: watches end. nil never is.
+	Gone <-chan struct{}
+
 	// Fields returns the field selector attributes beyond metadata.name and metadata.namespace. Its
 	// keys must be the same for every object; nil means there are none.
 	Fields func(obj runtime.Object) fields.Set
@@ -54,6 +66,13 @@ type Strategy struct {
 	// Default fills in what the user left out. It runs on every decoded request body and on every
 	// object read from the store, so it must be deterministic and idempotent.
 	Default func(obj runtime.Object)
+
+	// Coerce makes of what was decoded an object of the kind, where the Go type does not do that already: it drops what the
+	// kind does not have, and returns the paths of it.
+	Coerce func(obj runtime.Object) (unknown []string, err error)
+
+	// CheckCreate refuses to create anything, with an API status error (custom resources whose definition ends).
+	CheckCreate func(name string) error
 
 	// PrepareForCreate and PrepareForUpdate drop what a client may not set and fill in what the
 	// server decides, before validation. The generic path has handled status and generation.
@@ -173,6 +192,8 @@ type Projection struct {
 	Get func(parent runtime.Object) (runtime.Object, error)
 	Set func(parent, view runtime.Object) error
 	Row *Resource // the columns of the view; nothing else of it is used
+	// Replicas is where the parent has what the view calls spec.replicas; nil means the same.
+	Replicas []string
 }
 
 // GroupVersionKind of the row's objects.

@@ -21,16 +21,20 @@ type scaled struct {
 
 // scale makes the scale subresource of a kind whose parts view finds.
 func scale(view func(runtime.Object) scaled) Subresource {
+	s := ScaleSubresource()
+	s.Project.Get = func(parent runtime.Object) (runtime.Object, error) { return view(parent).get() }
+	s.Project.Set = func(parent, body runtime.Object) error { return view(parent).set(body.(*autoscalingv1.Scale)) }
+	return s
+}
+
+// ScaleSubresource is what the scale subresources of all kinds have in common; Get and Set of its Project are to be set.
+func ScaleSubresource() Subresource {
 	return Subresource{
-		Name:  "scale",
-		Kind:  autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
-		New:   func() runtime.Object { return &autoscalingv1.Scale{} },
-		Verbs: []string{"get", "patch", "update"},
-		Project: &Projection{
-			Get: func(parent runtime.Object) (runtime.Object, error) { return view(parent).get() },
-			Set: func(parent, body runtime.Object) error { return view(parent).set(body.(*autoscalingv1.Scale)) },
-			Row: scaleRow(),
-		},
+		Name:    "scale",
+		Kind:    autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
+		New:     func() runtime.Object { return &autoscalingv1.Scale{} },
+		Verbs:   []string{"get", "patch", "update"},
+		Project: &Projection{Row: scaleRow()},
 	}
 }
 

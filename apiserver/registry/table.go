@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Table holds the rows. Readers never block: they see one immutable snapshot, which Add and Remove
-// replace as a whole. Custom resources come and go this way while requests are being served.
+// Table holds the rows. Readers never block: they see one immutable snapshot, which Replace
+// replaces as a whole. Custom resources come and go this way while requests are being served.
 type Table struct {
 	scheme *runtime.Scheme
 
-	writes sync.Mutex // serialises Add and Remove; never held while reading
+	writes sync.Mutex // serialises Replace; never held while reading
 	now    atomic.Pointer[rows]
 }
 
@@ -51,15 +51,24 @@ func (t *Table) Lookup(gvr schema.GroupVersionResource) *Resource { return t.now
 // ByKind returns the row whose objects are of gvk, or nil.
 func (t *Table) ByKind(gvk schema.GroupVersionKind) *Resource { return t.now.Load().byGVK[gvk] }
 
-// Version grows with every Add and Remove, so that what is derived from the table can be cached.
+// Version grows with every Replace, so that what is derived from the table can be cached.
 func (t *Table) Version() uint64 { return t.now.Load().version }
 
 // Add appends rows, all or none. The rows must not be changed afterwards.
 // The error is ErrDuplicateRow if the table has a row for one of the resources or kinds.
-func (t *Table) Add(added ...*Resource) error {
+func (t *Table) Add(added ...*Resource) error { return t.Replace(nil, added) }
+
+// Replace takes rows out of the table and appends others, in one step: no reader sees anything in between. Those that
+// are not in the table are passed over; requests that found a row before may still use it. The error is that of Add.
+func (t *Table) Replace(gone, added []*Resource) error {
 	t.writes.Lock()
 	defer t.writes.Unlock()
 	next := t.now.Load().clone()
+	for _, r := range gone {
+		if next.byGVR[r.GroupVersionResource] == r {
+			next.remove(r)
+		}
+	}
 	for _, r := range added {
 		gvr, gvk := r.GroupVersionResource, r.GroupVersionKind()
 		if next.byGVR[gvr] != nil || next.byGVK[gvk] != nil {
@@ -72,19 +81,10 @@ func (t *Table) Add(added ...*Resource) error {
 	return nil
 }
 
-// Remove takes rows out of the table; requests that found them before may still use them.
-func (t *Table) Remove(gone ...schema.GroupVersionResource) {
-	t.writes.Lock()
-	defer t.writes.Unlock()
-	next := t.now.Load().clone()
-	for _, gvr := range gone {
-		if r := next.byGVR[gvr]; r != nil {
-			delete(next.byGVR, gvr)
-			delete(next.byGVK, r.GroupVersionKind())
-			next.list = slices.DeleteFunc(next.list, func(other *Resource) bool { return other == r })
-		}
-	}
-	t.now.Store(next)
+func (r *rows) remove(gone *Resource) {
+	delete(r.byGVR, gone.GroupVersionResource)
+	delete(r.byGVK, gone.GroupVersionKind())
+	r.list = slices.DeleteFunc(r.list, func(other *Resource) bool { return other == gone })
 }
 
 func (r *rows) clone() *rows {

@@ -140,7 +140,7 @@ func TestTableChangesAtOnce(t *testing.T) {
 	version := table.Version()
 	for range 200 {
 		require.NoError(t, table.Add(a, b))
-		table.Remove(a.GroupVersionResource, b.GroupVersionResource)
+		require.NoError(t, table.Replace([]*Resource{a, b}, nil))
 	}
 	close(done)
 	readers.Wait()

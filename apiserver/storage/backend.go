@@ -77,8 +77,6 @@ func (b *Backend) Close() {
 
 // Store returns the storage of a row. It costs nothing until it is used: the row's cache loads with
 // the first read.
-//
-// Not yet: a way to drop the cache of a row that is removed from the table (custom resources).
 func (b *Backend) Store(row *registry.Resource) *Store {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,6 +86,17 @@ func (b *Backend) Store(row *registry.Resource) *Store {
 	s := newStore(b, row)
 	b.stores[row] = s
 	return s
+}
+
+// Forget drops the storage of a row that has left the table for good.
+func (b *Backend) Forget(row *registry.Resource) {
+	b.mu.Lock()
+	s := b.stores[row]
+	delete(b.stores, row)
+	b.mu.Unlock()
+	if s != nil {
+		s.cache.Close()
+	}
 }
 
 // all returns the stores that exist.
