@@ -31,6 +31,7 @@ type ownership struct {
 	mu       sync.Mutex // guards all below
 	types    managedfields.TypeConverter
 	managers map[managerKey]*managedfields.FieldManager
+	custom   map[*registry.Resource]managedfields.TypeConverter // of custom resources
 	created  map[*registry.Resource]*createdFields
 }
 
@@ -44,6 +45,7 @@ func newOwnership(table *registry.Table) *ownership {
 		table:    table,
 		managers: map[managerKey]*managedfields.FieldManager{},
 		created:  map[*registry.Resource]*createdFields{},
+		custom:   map[*registry.Resource]managedfields.TypeConverter{},
 	}
 }
 
@@ -67,18 +69,31 @@ func (o *ownership) manager(r *registry.Resource, subresource string) (*managedf
 func (o *ownership) newManager(r *registry.Resource, subresource string) (*managedfields.FieldManager, error) {
 	gvk := r.GroupVersionKind()
 	converter, reset := versions{o.table, r.Resource}, resetFields(r, subresource)
+	types, err := o.typesOf(r)
+	if err != nil {
+		return nil, err
+	}
 	if r.Model != nil {
+		return managedfields.NewDefaultCRDFieldManager(types, converter, rowDefaulter{r}, rowCreater{r}, gvk, gvk.GroupVersion(), subresource, reset)
+	}
+	return managedfields.NewDefaultFieldManager(types, converter, rowDefaulter{r}, o.table.Scheme(), gvk, gvk.GroupVersion(), subresource, reset)
+}
+
+// typesOf returns what knows the fields of a row's objects. The caller holds mu.
+func (o *ownership) typesOf(r *registry.Resource) (managedfields.TypeConverter, error) {
+	switch {
+	case r.Group == apiextensionsv1.GroupName: // whose types client-go does not have
+		return extensionconfigurations.NewTypeConverter(o.table.Scheme()), nil
+	case r.Model == nil:
+		return o.loadTypes(), nil
+	case o.custom[r] == nil:
 		types, err := o.customTypes(r)
 		if err != nil {
 			return nil, err
 		}
-		return managedfields.NewDefaultCRDFieldManager(types, converter, rowDefaulter{r}, rowCreater{r}, gvk, gvk.GroupVersion(), subresource, reset)
+		o.custom[r] = types
 	}
-	types := o.loadTypes()
-	if r.Group == apiextensionsv1.GroupName { // whose types client-go does not have
-		types = extensionconfigurations.NewTypeConverter(o.table.Scheme())
-	}
-	return managedfields.NewDefaultFieldManager(types, converter, rowDefaulter{r}, o.table.Scheme(), gvk, gvk.GroupVersion(), subresource, reset)
+	return o.custom[r], nil
 }
 
 // customTypes are the schemas of a custom resource in all its versions: who owns what is noted in any of them.
@@ -100,6 +115,8 @@ func (o *ownership) customTypes(r *registry.Resource) (managedfields.TypeConvert
 func (o *ownership) forget(r *registry.Resource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	delete(o.custom, r)
+	delete(o.created, r)
 	maps.DeleteFunc(o.managers, func(key managerKey, _ *managedfields.FieldManager) bool { return key.resource == r })
 }
 
@@ -165,7 +182,11 @@ func (o *ownership) createdFields(r *registry.Resource) (*createdFields, error) 
 	if c := o.created[r]; c != nil {
 		return c, nil
 	}
-	c, err := newCreatedFields(r, o.loadTypes())
+	types, err := o.typesOf(r)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newCreatedFields(r, types)
 	if err == nil {
 		o.created[r] = c
 	}

@@ -21,8 +21,8 @@ import (
 	"kontiki/apiserver/admission/policy"
 	"kontiki/apiserver/admission/webhook"
 	"kontiki/apiserver/audit"
-	"kontiki/apiserver/gather"
 	"kontiki/apiserver/customresources"
+	"kontiki/apiserver/gather"
 	"kontiki/apiserver/nodeproxy"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
@@ -145,7 +145,7 @@ type Server struct {
 	webhooks  *webhook.Webhooks
 	policies  *policy.Policies
 	audit     *audit.Auditor // nil if nothing is recorded
-	converter customresources.Converter
+	converter *customresources.Webhooks
 	customs   *definitions
 	policy    atomic.Pointer[rbac.Policy]
 	nodePods  nodePods
@@ -193,6 +193,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s.metrics.registry.MustRegister(s.audit.Collectors()...)
+	s.converter = customresources.NewWebhooks(s.endpointOf)
 	s.customs = newDefinitions(s)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = chain(s.routes(), s.entry()...)
@@ -211,6 +212,7 @@ func (s *Server) Ready() bool { return s.bootstrapped() == nil && s.notStopping(
 func (s *Server) Close() {
 	s.stop()
 	s.nodes.Close()
+	s.converter.Close()
 	s.webhooks.Close()
 	s.storage.Close()
 	if err := s.audit.Close(); err != nil {
