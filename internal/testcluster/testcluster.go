@@ -20,6 +20,7 @@ import (
 	"kontiki/apiserver/storage/etcd"
 	"kontiki/internal/controlplane"
 	"kontiki/internal/pki"
+	"kontiki/mvcc"
 )
 
 // readyTimeout is how long a cluster may take to become ready before the test fails.
@@ -129,6 +130,15 @@ func (c *Cluster) Compact(resourceVersion string) {
 	revision, err := strconv.ParseInt(resourceVersion, 10, 64)
 	require.NoError(c.t, err)
 	require.NoError(c.t, c.plane.Compact(c.t.Context(), revision))
+}
+
+// Stored returns what the store here has under a key, as bytes.
+func (c *Cluster) Stored(key string) []byte {
+	c.t.Helper()
+	found, err := c.plane.Store().Range(c.t.Context(), mvcc.RangeRequest{Key: []byte(key)})
+	require.NoError(c.t, err)
+	require.Len(c.t, found.KVs, 1, key)
+	return found.KVs[0].Value
 }
 
 // REST is how the holder of one of pki's identities calls the API server.
