@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,7 @@ func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Obj
 	live.GetObjectKind().SetGroupVersionKind(t.resource.GroupVersionKind())
 	next, err := manager.Apply(live, applied, p.options.manager, p.options.force)
 	if err != nil {
-		return nil, applyError(err)
+		return nil, applyError(t.resource.GroupVersionKind(), err)
 	}
 	if _, err := unknownFields(t.resource, next); err != nil { // there are none: the schema would have refused them
 		return nil, badRequest("%v", err)
@@ -74,10 +75,14 @@ func (t *target) checkApplied(applied *unstructured.Unstructured, want schema.Gr
 
 // applyError passes what the field manager words for the client. Anything else that it says is about
 // a configuration that does not fit the schema: the wrong type, or a field that does not exist.
-func applyError(err error) error {
+func applyError(kind schema.GroupVersionKind, err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return err
 	}
-	return badRequest("%v", err)
+	text := err.Error()
+	if before, _, quotes := strings.Cut(text, ", got "); quotes && isConfidential(kind) {
+		text = before
+	}
+	return badRequest("%s", text)
 }

@@ -63,15 +63,23 @@ func endRecord(record *audit.Record, w http.ResponseWriter) {
 func (s *Server) auditRefused(r *http.Request, refusal error) {
 	facts := factsOf(r.Context())
 	record := s.audit.Begin(r, auditRequest(r, authenticationv1.UserInfo{}), facts.id, facts.received)
-	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if scheme = strings.ToLower(scheme); scheme != "bearer" && scheme != "basic" {
-		scheme = "other" // it may be the secret itself
-	}
 	_ = record.Received() // refused it is anyway
 	status := *statusOf(refusal)
-	status.Message = "Authentication failed, attempted: " + scheme
+	status.Message = "Authentication failed, " + attempted(r)
 	record.Status(&status)
 	record.Completed(int(status.Code))
+}
+
+// attempted says how a request has tried to prove who it is from, and nothing of the proof.
+func attempted(r *http.Request) string {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch scheme = strings.ToLower(scheme); scheme {
+	case "":
+		return "no credentials provided"
+	case "bearer", "basic":
+		return "attempted: " + scheme
+	}
+	return "attempted: other" // it may be the secret itself
 }
 
 // auditRequest is a request as audit policies see it. It is not resolved yet, and may be for nothing that is served.

@@ -85,7 +85,7 @@ func undecodable(want schema.GroupVersionKind, found *schema.GroupVersionKind, e
 	if found != nil && found.Kind != "" {
 		return badRequest("%s in version %q cannot be handled as a %s: %v", found.Kind, found.Version, want.Kind, err)
 	}
-	return badRequest("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(body))
+	return badRequest("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, quoted(want, summary(body)))
 }
 
 // summary shows the start of a body in an error message: what may be JSON as it is, anything else in hexadecimal.

@@ -134,14 +134,14 @@ func decodePatched(ctx context.Context, kind schema.GroupVersionKind, newObject 
 	next := newObject()
 	unknown, err := kjson.UnmarshalStrict(data, next)
 	if err != nil {
-		return nil, invalidPatch(string(data), err.Error())
+		return nil, invalidPatch(quoted(kind, string(data)), err.Error())
 	}
-	if err := p.judge(ctx, string(data), append(faults, unknown...)); err != nil {
+	if err := p.judge(ctx, quoted(kind, string(data)), append(faults, unknown...)); err != nil {
 		return nil, err
 	}
 	found := next.GetObjectKind().GroupVersionKind()
 	if found != kind && !found.Empty() {
-		return nil, invalidPatch(string(data), fmt.Sprintf("a patch cannot change kind or apiVersion: %v became %v", kind, found))
+		return nil, invalidPatch(quoted(kind, string(data)), fmt.Sprintf("a patch cannot change kind or apiVersion: %v became %v", kind, found))
 	}
 	next.GetObjectKind().SetGroupVersionKind(kind)
 	return next, nil

@@ -104,7 +104,7 @@ func TestMissingKey(t *testing.T) {
 	e.post(sealedPath, `{"metadata":{"name":"old"},"stringData":{"a":"b"}}`).ok()
 	e.with(t, "two")
 	e.post(sealedPath, `{"metadata":{"name":"new"},"stringData":{"a":"b"}}`).ok()
-	e.get(sealedPath+"/new").ok()
+	e.get(sealedPath + "/new").ok()
 	for _, answer := range []answer{e.get(sealedPath + "/old"), e.get(sealedPath), e.get(sealedPath + "?labelSelector=a=b"),
 		e.patch(sealedPath+"/old", mergePatch, `{"stringData":{"a":"c"}}`)} {
 		answer.fails(500, "InternalError", "/registry/secrets/default/old")

@@ -31,7 +31,7 @@ func patchedStrategically(ctx context.Context, p patch, live, next runtime.Objec
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	shown := fmt.Sprintf("%+v", content)
+	shown := quoted(live.GetObjectKind().GroupVersionKind(), fmt.Sprintf("%+v", content))
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(merged, next, true); err != nil {
 		unknown, ok := runtime.AsStrictDecodingError(err)
 		if !ok {

@@ -75,7 +75,7 @@ func (s *Server) applyView(ctx context.Context, t *target, p patch, view runtime
 	}
 	next, err := m.Apply(view, applied, p.options.manager, p.options.force)
 	if err != nil {
-		return nil, applyError(err)
+		return nil, applyError(t.sub.Kind, err)
 	}
 	return next, nil
 }

@@ -127,13 +127,30 @@ func raw(event *auditv1.Event, body []byte) *runtime.Unknown {
 	return &runtime.Unknown{Raw: body, ContentType: runtime.ContentTypeJSON}
 }
 
-// Status is the Status that the client is answered with.
+// Status is the Status that the client is answered with. One about a faulty body quotes it: at level Metadata only what is wrong
+// where is kept of it. (kube-apiserver keeps all of it.)
 func (r *Record) Status(status *metav1.Status) {
 	r.change(func(event *auditv1.Event) {
-		event.ResponseStatus = &metav1.Status{
+		kept := &metav1.Status{
 			Status: status.Status, Message: status.Message, Reason: status.Reason, Details: status.Details, Code: status.Code,
 		}
+		quotes := status.Code == http.StatusBadRequest || status.Code == http.StatusUnprocessableEntity
+		if quotes && !r.decision.records(auditv1.LevelRequest) {
+			kept.Message, kept.Details = "", withoutMessages(status.Details)
+		}
+		event.ResponseStatus = kept
 	})
+}
+
+func withoutMessages(details *metav1.StatusDetails) *metav1.StatusDetails {
+	if details == nil {
+		return nil
+	}
+	out := details.DeepCopy()
+	for i := range out.Causes {
+		out.Causes[i].Message = ""
+	}
+	return out
 }
 
 // Received begins the record: stage RequestReceived. An error means that the event was not stored where it had to be

@@ -24,10 +24,18 @@ func webhookURL(path *field.Path, text string) field.ErrorList {
 	}
 	refuse(u.Scheme != "https", u.Scheme, "'https' is the only allowed URL scheme"+form)
 	refuse(u.Host == "", u.Host, "host must be specified"+form)
-	refuse(u.User != nil, u.User.String(), "user information is not permitted in the URL")
+	refuse(u.User != nil, userWithoutPassword(u), "user information is not permitted in the URL")
 	refuse(u.Fragment != "", u.Fragment, "fragments are not permitted in the URL")
 	refuse(u.RawQuery != "", u.RawQuery, "query parameters are not permitted in the URL")
 	return faults
+}
+
+// userWithoutPassword is what an error shows of the user in a URL; kube-apiserver shows the password as well.
+func userWithoutPassword(u *url.URL) string {
+	if _, has := u.User.Password(); has {
+		return u.User.Username() + ":xxxxx"
+	}
+	return u.User.String()
 }
 
 // servicePath judges the URL path of a webhook behind a Service.
