@@ -12,7 +12,7 @@ func TestNodesSeeWhatTheirPodsNeed(t *testing.T) {
 	n1, n2 := clientFor(t, cluster.NodeREST("n1")), clientFor(t, cluster.NodeREST("n2"))
 	n1.post("/api/v1/nodes", `{"metadata":{"name":"n1"}}`).ok()
 	n1.post("/api/v1/nodes", `{"metadata":{"name":"n3"}}`).fails(403, metav1.StatusReasonForbidden, `node "n1" is not allowed to modify node "n3"`)
-	n2.post("/api/v1/nodes", `{"metadata":{"name":"n2","labels":{"x.node-restriction.kubernetes.io/a":"b"}}}`).fails(403, metav1.StatusReasonForbidden, "not allowed to modify labels")
+	n2.post("/api/v1/nodes", `{"metadata":{"name":"n2","labels":{"x.node-restriction.kubernetes.io/a":"b"}}}`).fails(403, metav1.StatusReasonForbidden, "not allowed to set the following labels")
 	n2.post("/api/v1/nodes", `{"metadata":{"name":"n2"}}`).ok()
 	const secretsPath = "/api/v1/namespaces/default/secrets"
 	for _, name := range []string{"vol", "env", "pull", "other"} {
@@ -45,13 +45,14 @@ func TestNodesSeeWhatTheirPodsNeed(t *testing.T) {
 	n2.patch(podsPath+"/p/status", mergePatch, `{"status":{"phase":"Failed"}}`).fails(403, metav1.StatusReasonForbidden, "can only change pods that are on it")
 	n2.delete(podsPath+"/p", "").fails(403, metav1.StatusReasonForbidden, "can only change pods that are on it")
 	n1.post(podsPath, `{"metadata":{"name":"q"},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]}}`).fails(403, metav1.StatusReasonForbidden, "can only create mirror pods")
+	owned := `"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","controller":true,"uid":"` + string(n1.get("/api/v1/nodes/n1").ok().object().GetUID()) + `"}],`
 	for _, needs := range []string{
 		`"containers":[{"name":"c","image":"i","env":[{"name":"E","valueFrom":{"secretKeyRef":{"name":"other","key":"k"}}}]}]`,
 		`"containers":[{"name":"c","image":"i","envFrom":[{"secretRef":{"name":"other"}}]}]`,
 		`"containers":[{"name":"c","image":"i"}],"imagePullSecrets":[{"name":"other"}]`,
 		`"containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"other"}}]`,
 	} {
-		n1.post(podsPath, `{"metadata":{"name":"q","annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1",`+needs+`}}`).
+		n1.post(podsPath, `{"metadata":{"name":"q",`+owned+`"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1",`+needs+`}}`).
 			fails(403, metav1.StatusReasonForbidden, "can not create pods that reference secrets")
 	}
 	n1.patch("/api/v1/nodes/n1/status", mergePatch, `{"status":{"phase":"Running"}}`).ok()

@@ -37,7 +37,7 @@ func builtin(cluster Cluster, config Config) ([]builtinPlugin, error) {
 		{name: "NamespaceLifecycle", impl: namespaceLifecycle{cluster}},
 		{name: "LimitRanger", impl: limitRanger{cluster}},
 		{name: "ServiceAccount", impl: serviceAccount{cluster}},
-		{name: "NodeRestriction", impl: nodeRestriction{}},
+		{name: "NodeRestriction", impl: nodeRestriction{cluster}},
 		{name: "TaintNodesByCondition", impl: taintNodes{}},
 		{name: "AlwaysPullImages", impl: alwaysPullImages{}, off: true},
 		{name: "PodSecurity", impl: podSecurity},
