@@ -1,0 +1,14 @@
+package lab
+
+import "errors"
+
+var (
+	// ErrNoLab says that no lab is up.
+	ErrNoLab = errors.New("no lab is up: start one with kontiki lab up")
+	// ErrUp says that one is up already.
+	ErrUp = errors.New("a lab is up already: kontiki lab down ends it")
+	// ErrNoHost says that the lab has no machine of a name.
+	ErrNoHost = errors.New("the lab has no such machine")
+	// ErrUnsupported says that this machine's kernel cannot do what is asked.
+	ErrUnsupported = errors.New("this kernel cannot do that")
+)
