@@ -1,12 +1,12 @@
 package apiserver
 
 import (
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
 	"sync"
 
+	"github.com/klauspost/compress/gzip"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 )
 
