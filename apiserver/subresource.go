@@ -4,9 +4,12 @@ import (
 	"context"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"kontiki/apiserver/storage"
 	"kontiki/watch"
@@ -162,13 +165,28 @@ func (s *Server) readPosted(r *http.Request, t *target) (f form, body runtime.Ob
 	if body, err = s.decodeBody(r, t, t.sub.Kind, t.sub.New, options.validation); err != nil {
 		return f, nil, options, err
 	}
-	if err = t.fitName(accessor(body)); err == nil {
+	if err = t.fitPosted(accessor(body)); err == nil {
 		err = t.fitNamespace(accessor(body))
 	}
 	if err == nil {
 		err = s.admitPosted(r.Context(), t, body, options)
 	}
 	return f, body, options, err
+}
+
+// fitPosted refuses what is posted under another name. A command must say whom it is for; a question may leave it out.
+func (t *target) fitPosted(body metav1.Object) error {
+	switch {
+	case body.GetName() == t.name:
+		return nil
+	case t.sub.Create != nil:
+		return badRequest("name in URL does not match name in %s object", t.sub.Kind.Kind)
+	case body.GetName() == "":
+		body.SetName(t.name)
+		return nil
+	}
+	fault := field.Invalid(metadataPath.Child("name"), body.GetName(), "must match the service account name if specified")
+	return apierrors.NewInvalid(t.sub.Kind.GroupKind(), t.name, field.ErrorList{fault})
 }
 
 // serveQuestion serves a subresource whose POST asks something about the parent: a token of a service account.
@@ -199,6 +217,9 @@ func (s *Server) command(ctx context.Context, t *target, body runtime.Object, op
 	deletion := t.sub.DeleteOptions(body)
 	if deletion == nil {
 		deletion = &metav1.DeleteOptions{}
+	}
+	if err := invalidOptions("DeleteOptions", validation.ValidateDeleteOptions(deletion)); err != nil {
+		return err
 	}
 	if options.dryRun {
 		deletion.DryRun = []string{metav1.DryRunAll}

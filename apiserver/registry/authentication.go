@@ -4,8 +4,9 @@ import (
 	"context"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // authenticationRows are questions about who somebody is.
@@ -31,18 +32,21 @@ func question[T runtime.Object](f func(context.Context, Server, T)) func(context
 // selfSubjectReviews: kubectl auth whoami.
 func selfSubjectReviews() *Resource {
 	r := newUnlisted[authenticationv1.SelfSubjectReview](authenticationv1.SchemeGroupVersion, "selfsubjectreviews", "SelfSubjectReview")
-	return questions(r, false, question(func(ctx context.Context, _ Server, review *authenticationv1.SelfSubjectReview) {
-		review.Status.UserInfo = AskerOf(ctx)
-	}))
+	return questions(r, false, func(ctx context.Context, _ Server, _ runtime.Object) (runtime.Object, error) {
+		return &authenticationv1.SelfSubjectReview{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()}, Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: AskerOf(ctx)},
+		}, nil
+	})
 }
 
 // tokenReviews: a webhook or a proxy asks whose token it has been shown.
 func tokenReviews() *Resource {
 	r := newUnlisted[authenticationv1.TokenReview](authenticationv1.SchemeGroupVersion, "tokenreviews", "TokenReview")
-	r.Strategy.Validate = validator(func(review *authenticationv1.TokenReview) field.ErrorList {
-		return required(specPath.Child("token"), review.Spec.Token)
-	})
-	return questions(r, false, question(func(ctx context.Context, server Server, review *authenticationv1.TokenReview) {
+	return questions(r, false, func(ctx context.Context, server Server, obj runtime.Object) (runtime.Object, error) {
+		review := obj.(*authenticationv1.TokenReview)
+		if review.Spec.Token == "" {
+			return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
+		}
 		review.Status = authenticationv1.TokenReviewStatus{}
 		user, audiences, err := server.Authenticate(ctx, review.Spec.Token, review.Spec.Audiences)
 		if err != nil {
@@ -50,5 +54,6 @@ func tokenReviews() *Resource {
 		} else {
 			review.Status.Authenticated, review.Status.User, review.Status.Audiences = true, *user, audiences
 		}
-	}))
+		return review, nil
+	})
 }
