@@ -52,9 +52,14 @@ func TestUnknownUser(t *testing.T) {
 // personOf is a client with a certificate of the cluster's authority.
 func personOf(t *testing.T, cluster *testcluster.Cluster, name string, groups ...string) *client {
 	t.Helper()
+	return clientFor(t, personConfig(t, cluster, name, groups...))
+}
+
+func personConfig(t *testing.T, cluster *testcluster.Cluster, name string, groups ...string) *rest.Config {
+	t.Helper()
 	config := cluster.REST(pki.Admin)
 	config.CertData, config.KeyData = issue(t, cluster.Dir+"/pki/ca.crt", cluster.Dir+"/pki/ca.key", pkix.Name{CommonName: name, Organization: groups})
-	return clientFor(t, config)
+	return config
 }
 
 // schedulerWithAllRights is another user than c's who may do everything.

@@ -50,8 +50,12 @@ func (t *target) action() rbac.Request {
 	if name == "" {
 		name = t.narrowing.name
 	}
+	namespace := t.namespace
+	if t.resource.Group == "" && t.resource.Resource == "namespaces" {
+		namespace = t.name // a namespace is in itself, as in Kubernetes: who may view what is in it may see it
+	}
 	return rbac.Request{
 		Verb: t.verb, Group: t.resource.Group, Version: t.resource.Version, Resource: t.resource.Resource, Subresource: t.subName(),
-		Namespace: t.namespace, Name: name, Fields: t.narrowing.fields, Labels: t.narrowing.labels,
+		Namespace: namespace, Name: name, Fields: t.narrowing.fields, Labels: t.narrowing.labels,
 	}
 }
