@@ -10,7 +10,7 @@ import (
 
 // Whoever tries to become more than they are is refused, told why, and written down.
 func TestEscalationsAreRefusedAndRecorded_RB01(t *testing.T) {
-	cluster, c, log := startAudited(t, "rules: [{level: Metadata, omitStages: [RequestReceived]}]")
+	cluster, c, log := startAudited(t, "rules: [{level: Metadata, omitStages: [RequestReceived, ResponseStarted]}]")
 	jane := personOf(t, cluster, "jane")
 	n1 := clientFor(t, cluster.NodeREST("n1"))
 	c.post("/api/v1/nodes", `{"metadata":{"name":"n2"}}`).ok()

@@ -1,6 +1,7 @@
 package frontproxy_test
 
 import (
+	"crypto/x509"
 	"net/http"
 	"testing"
 
@@ -51,5 +52,15 @@ func FuzzHeaders(f *testing.F) {
 		p.Strip(header)
 		_, ok := p.User(header)
 		require.False(t, ok, "a header got past Strip")
+	})
+}
+
+func FuzzCA(f *testing.F) {
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), []byte(""))
+	f.Fuzz(func(t *testing.T, ca, clientCA []byte) {
+		p, err := frontproxy.New(frontproxy.Config{CA: func() []byte { return ca }, ClientCA: func() []byte { return clientCA }})
+		if err == nil {
+			p.AddRoots(x509.NewCertPool())
+		}
 	})
 }
