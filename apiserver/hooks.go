@@ -95,9 +95,12 @@ func (a asker) Authorize(ctx context.Context, ask authorizer.Attributes) (author
 	action := rbac.Request{Verb: ask.GetVerb(), Path: ask.GetPath()}
 	if ask.IsResourceRequest() {
 		action = rbac.Request{
-			Verb: ask.GetVerb(), Group: ask.GetAPIGroup(), Resource: ask.GetResource(), Subresource: ask.GetSubresource(),
-			Namespace: ask.GetNamespace(), Name: ask.GetName(),
+			Verb: ask.GetVerb(), Group: ask.GetAPIGroup(), Version: ask.GetAPIVersion(), Resource: ask.GetResource(),
+			Subresource: ask.GetSubresource(), Namespace: ask.GetNamespace(), Name: ask.GetName(),
 		}
+		// Selectors that cannot be read are nil, and allow nothing more.
+		action.Fields, _ = ask.GetFieldSelector()
+		action.Labels, _ = ask.GetLabelSelector()
 	}
 	reason, ok := a.s.authorize(ctx, whoIs(ask.GetUser()), action)
 	if ok {

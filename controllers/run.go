@@ -66,6 +66,7 @@ func (m *manager) addAll() error {
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
 		addResourceQuota, addProtection,
 		addSecretToken, addServiceCIDR,
+		addPolicyTypes,
 	} {
 		if err := add(m); err != nil {
 			return err
