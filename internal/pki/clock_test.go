@@ -214,6 +214,7 @@ func TestExpiredAuthorities_RB06(t *testing.T) {
 	p, err := Open(dir, Options{Now: c.now})
 	require.NoError(t, err)
 	hash, name := p.Hash(), p.ClusterID()
+	other, _ := joined(t, dir)
 	c.advance(11 * 365 * 24 * time.Hour)
 	before := readAll(t, dir)
 	_, err = Open(dir, Options{Now: c.now})
@@ -230,6 +231,15 @@ func TestExpiredAuthorities_RB06(t *testing.T) {
 	require.Equal(t, hash, p.Hash())
 	require.Equal(t, name, p.ClusterID())
 	requireAllGood(t, dir, c.now())
+
+	_, err = Renew(other, nil, c.now(), 0) // each server by itself: the keys are the same
+	require.NoError(t, err)
+	second, err := Open(other, Options{NodeName: "n1", Now: c.now})
+	require.NoError(t, err)
+	_, err = handshake(t, second.StorePeer(), p.StorePeer())
+	require.NoError(t, err)
+	_, err = handshake(t, second.APIServing(), p.APIClient(Admin))
+	require.NoError(t, err)
 }
 
 func requireAllGood(t *testing.T, dir string, now time.Time) {

@@ -158,6 +158,12 @@ func TestJoin(t *testing.T) {
 		}
 		return nil
 	}))
+	list, err := pki.Inventory(c.dir, c.now())
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	for _, e := range list {
+		require.Equal(t, pki.StateGood, e.State, e.File)
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.dir, "kubeconfig"))
 	require.NoError(t, err)
 	require.Equal(t, c.server(), config.Host)
