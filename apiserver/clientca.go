@@ -30,12 +30,16 @@ func (s *Server) bootstrapTrust(ctx context.Context) error {
 	}
 	return s.ensure(ctx, metav1.NamespaceSystem, published, func(present runtime.Object) {
 		c := present.(*corev1.ConfigMap)
-		if strings.Contains(c.Data[clientCAKey], ca) {
-			return
-		}
 		if c.Data == nil {
 			c.Data = map[string]string{}
 		}
-		c.Data[clientCAKey] += ca
+		for one := range strings.SplitAfterSeq(ca, pemEnd) { // one authority after the other, each once
+			if !strings.Contains(c.Data[clientCAKey], one) {
+				c.Data[clientCAKey] += one
+			}
+		}
 	})
 }
+
+// pemEnd ends a certificate (RFC 7468, 3).
+const pemEnd = "-----END CERTIFICATE-----\n"
