@@ -25,7 +25,8 @@ func (s *storeFlags) logCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "log", Short: "Print the raft log of a member: who asked for what, and what came of it", Args: rejectArgs,
 		Long: `Print the raft log of a member: who asked for what, and what came of it.
 
-A line for each proposal; several may have travelled in one entry. REVISION is what the proposal wrote, - if
+A line for each proposal; several may have travelled in one entry. REQUEST is the Audit-Id of the API request, which the
+audit log and the server's log have as well. REVISION is what the proposal wrote, - if
 it wrote nothing or that has been compacted. -o json prints one entry a line. While kontiki is not running, the log in
 the data directory is read.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,7 +38,7 @@ the data directory is read.`,
 				return s.readLog(cmd.Context(), q, func(e raftstore.LogEntry) error { return json.NewEncoder(out).Encode(e) })
 			}
 			head := sync.OnceFunc(func() {
-				fmt.Fprintf(out, "%-8s %-5s %-13s %-9s %-30s %s\n", "INDEX", "TERM", "KIND", "REVISION", "BY", "WHAT")
+				fmt.Fprintf(out, "%-8s %-5s %-13s %-9s %-30s %-36s %s\n", "INDEX", "TERM", "KIND", "REVISION", "BY", "REQUEST", "WHAT")
 			})
 			return s.readLog(cmd.Context(), q, func(e raftstore.LogEntry) error {
 				head() // not before there is something: it may be an error
@@ -86,8 +87,8 @@ func (s *storeFlags) readLog(ctx context.Context, q logQuery, f func(raftstore.L
 
 // printEntry writes the lines of an entry. They have fixed widths, so that a long log can be read as it comes.
 func printEntry(w io.Writer, e raftstore.LogEntry) error {
-	line := func(kind, revision, by, what string) error {
-		_, err := fmt.Fprintf(w, "%-8d %-5d %-13s %-9s %-30s %s\n", e.Index, e.Term, kind, revision, by, what)
+	line := func(kind, revision, by, request, what string) error {
+		_, err := fmt.Fprintf(w, "%-8d %-5d %-13s %-9s %-30s %-36s %s\n", e.Index, e.Term, kind, revision, by, orDash(request), what)
 		return err
 	}
 	if len(e.Proposals) == 0 {
@@ -95,14 +96,14 @@ func printEntry(w io.Writer, e raftstore.LogEntry) error {
 		for _, m := range e.Members {
 			members = append(members, m.ID+"="+m.Address)
 		}
-		return line(e.Kind, "-", "-", strings.Join(members, " "))
+		return line(e.Kind, "-", "-", "-", strings.Join(members, " "))
 	}
 	for _, p := range e.Proposals {
 		revision := "-"
 		if p.Revision > 0 {
 			revision = strconv.FormatInt(p.Revision, 10)
 		}
-		if err := line(p.Kind, revision, by(&p.Origin), what(p)); err != nil {
+		if err := line(p.Kind, revision, by(&p.Origin), p.Origin.RequestID, what(p)); err != nil {
 			return err
 		}
 	}
