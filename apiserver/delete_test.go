@@ -182,3 +182,15 @@ func TestAP40_NamespaceTerminating(t *testing.T) {
 	require.Equal(t, 404, c.get(path).code)
 	c.post(path+"/configmaps", configMap("late", "")).fails(404, metav1.StatusReasonNotFound, `namespaces "n" not found`)
 }
+
+// A deletecollection with a limit deletes a page, and says where the next one begins.
+func TestDeleteCollectionInPages(t *testing.T) {
+	_, c := start(t)
+	for _, name := range []string{"a", "b", "c"} {
+		c.post(maps, configMap(name, `"labels":{"l":"1"}`)).ok()
+	}
+	page := c.delete(maps+"?labelSelector=l%3D1&limit=2", "").ok()
+	require.Contains(t, string(page.body), `"continue":"`)
+	c.get(maps+"/b").fails(404, metav1.StatusReasonNotFound, "")
+	c.get(maps + "/c").ok()
+}
