@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apijson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -39,7 +40,11 @@ func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Obj
 // decodeApplied reads an applied configuration of a kind.
 func (t *target) decodeApplied(ctx context.Context, p patch, want schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	applied := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := yaml.Unmarshal(p.body, &applied.Object); err != nil {
+	data, err := yaml.YAMLToJSON(p.body)
+	if err == nil {
+		err = apijson.Unmarshal(data, &applied.Object) // which leaves integers what they are
+	}
+	if err != nil {
 		return nil, badRequest("error decoding patch: %v", err)
 	}
 	if err := t.checkApplied(applied, want); err != nil {

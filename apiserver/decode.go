@@ -56,17 +56,31 @@ func serializerFor(codecs serializer.CodecFactory, contentType string, binary bo
 }
 
 // decodeObject reads an object of kind from body into a fresh object, which newObject makes.
-// level is the fieldValidation parameter: what to do about unknown and duplicate fields.
-func (s *Server) decodeObject(ctx context.Context, info runtime.SerializerInfo, body []byte, kind schema.GroupVersionKind, newObject func() runtime.Object, level string) (runtime.Object, error) {
+// level is the fieldValidation parameter: what to do about unknown and duplicate fields. coerce, if it is not nil, finds
+// more of them, and drops them, where there is no Go type to do so.
+func (s *Server) decodeObject(ctx context.Context, info runtime.SerializerInfo, body []byte, kind schema.GroupVersionKind, newObject func() runtime.Object, level string, coerce func(runtime.Object) ([]error, error)) (runtime.Object, error) {
 	decoder := runtime.Decoder(info.StrictSerializer)
 	if level == metav1.FieldValidationIgnore {
 		decoder = info.Serializer
 	}
 	into := newObject()
 	obj, found, err := decoder.Decode(body, &kind, into)
-	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && level != metav1.FieldValidationStrict {
-		warnFaults(ctx, strict.Errors())
-		err = nil
+	var faults []error
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
+		faults, err = strict.Errors(), nil
+	}
+	if err == nil && coerce != nil && found.GroupVersion() == kind.GroupVersion() {
+		var unknown []error
+		unknown, err = coerce(obj)
+		faults = append(faults, unknown...)
+	}
+	switch {
+	case err != nil:
+	case len(faults) == 0 || level == metav1.FieldValidationIgnore:
+	case level == metav1.FieldValidationStrict:
+		err = runtime.NewStrictDecodingError(faults)
+	default:
+		warnFaults(ctx, faults)
 	}
 	if err != nil {
 		return nil, undecodable(kind, found, err, body)
@@ -114,34 +128,19 @@ func (s *Server) decodeBody(r *http.Request, t *target, kind schema.GroupVersion
 	if err != nil {
 		return nil, err
 	}
-	obj, err := s.decodeObject(r.Context(), info, body, kind, newObject, level)
+	var coerce func(runtime.Object) ([]error, error)
+	if kind == t.resource.GroupVersionKind() && t.resource.Strategy.Coerce != nil {
+		coerce = func(obj runtime.Object) ([]error, error) { return unknownFields(t.resource, obj) }
+	}
+	obj, err := s.decodeObject(r.Context(), info, body, kind, newObject, level, coerce)
 	if err != nil {
 		return nil, err
 	}
 	auditBody(r.Context(), obj, kind)
 	if kind == t.resource.GroupVersionKind() {
-		if err := t.coerce(r.Context(), obj, kind, body, level); err != nil {
-			return nil, err
-		}
 		setDefaults(t.resource, obj)
 	}
 	return obj, nil
-}
-
-// coerce makes obj, decoded from body, fit the schema of a kind that has no Go type to do so.
-func (t *target) coerce(ctx context.Context, obj runtime.Object, kind schema.GroupVersionKind, body []byte, level string) error {
-	faults, err := unknownFields(t.resource, obj)
-	if err != nil {
-		return undecodable(kind, &kind, err, body)
-	}
-	switch {
-	case len(faults) == 0 || level == metav1.FieldValidationIgnore:
-	case level == metav1.FieldValidationStrict:
-		return undecodable(kind, &kind, runtime.NewStrictDecodingError(faults), body)
-	default:
-		warnFaults(ctx, faults)
-	}
-	return nil
 }
 
 // unknownFields drops what the kind of obj does not have, and tells what that was.

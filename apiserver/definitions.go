@@ -3,8 +3,10 @@ package apiserver
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -39,6 +41,7 @@ type definition struct {
 	rows        customresources.Rows
 	gone        chan struct{}
 	waits       bool // for a name that another one has
+	ending      *atomic.Bool
 }
 
 // retired rows are of no use once the requests that found them are over.
@@ -146,13 +149,14 @@ func (d *definitions) take(o *watch.Object) {
 	if old != nil && old.revision >= o.Revision {
 		return
 	}
-	next := &definition{revision: o.Revision, fingerprint: fingerprintOf(crd), group: crd.Spec.Group}
+	next := &definition{revision: o.Revision, fingerprint: fingerprintOf(crd), group: crd.Spec.Group, ending: &atomic.Bool{}}
 	if old != nil && old.fingerprint == next.fingerprint {
 		old.revision = o.Revision
 		next = old
 	} else {
 		d.replace(crd, o, old, next)
 	}
+	next.ending.Store(crd.DeletionTimestamp != nil)
 	next.waits = !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted)
 	d.assign(crd)
 }
@@ -161,7 +165,7 @@ func (d *definitions) take(o *watch.Object) {
 func (d *definitions) replace(crd *apiextensionsv1.CustomResourceDefinition, o *watch.Object, old, next *definition) {
 	if customresources.Serves(crd) {
 		next.gone = make(chan struct{})
-		rows, err := customresources.New(crd, customresources.Config{Load: loader(o), Converter: d.s.converter, Gone: next.gone})
+		rows, err := customresources.New(crd, customresources.Config{Load: loader(o), Converter: d.s.converter, Digest: hex.EncodeToString(next.fingerprint[:]), Ending: next.ending.Load, Gone: next.gone})
 		if err != nil {
 			d.s.log.Warn("a definition cannot be served", "definition", crd.Name, "err", err)
 		}
@@ -253,16 +257,13 @@ func (d *definitions) keepForgetting(ctx context.Context) {
 	}
 }
 
-// fingerprintOf is equal for definitions that have the same rows. Conditions come and go without a change of them.
+// fingerprintOf is equal for definitions that have the same rows. Conditions come and go, and the end begins, without a change of them.
 func fingerprintOf(crd *apiextensionsv1.CustomResourceDefinition) [sha256.Size]byte {
 	of := apiextensionsv1.CustomResourceDefinition{Spec: crd.Spec}
 	of.UID = crd.UID
 	of.Status.AcceptedNames = crd.Status.AcceptedNames
 	if customresources.Serves(crd) {
 		of.Name = "served"
-	}
-	if crd.DeletionTimestamp != nil {
-		of.Namespace = "ending"
 	}
 	data, err := of.Marshal()
 	if err != nil {

@@ -90,7 +90,7 @@ func FuzzBody(f *testing.F) {
 		info, err := serializerFor(s.codecs, string(format), true)
 		require.NoError(t, err)
 		ctx := context.WithValue(t.Context(), factsKey{}, &requestFacts{})
-		obj, err := s.decodeObject(ctx, info, body, podKind, t0.resource.New, metav1.FieldValidationWarn)
+		obj, err := s.decodeObject(ctx, info, body, podKind, t0.resource.New, metav1.FieldValidationWarn, nil)
 		if err != nil {
 			refused(t, err)
 			return
@@ -104,7 +104,7 @@ func FuzzBody(f *testing.F) {
 			}
 			info, err := serializerFor(s.codecs, string(other), true)
 			require.NoError(t, err)
-			again, err := s.decodeObject(ctx, info, data, podKind, t0.resource.New, metav1.FieldValidationIgnore)
+			again, err := s.decodeObject(ctx, info, data, podKind, t0.resource.New, metav1.FieldValidationIgnore, nil)
 			require.NoError(t, err, "%s %q", other, data)
 			if name := obj.(*corev1.Pod).Name; utf8.ValidString(name) { // protobuf carries others, which JSON writes as U+FFFD
 				require.Equal(t, name, again.(*corev1.Pod).Name)

@@ -33,6 +33,14 @@ var patchTypes = []string{
 	string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType),
 }
 
+// patchTypes are those of the target. Strategic patches go by the struct tags of Go types.
+func (t *target) patchTypes() []string {
+	if t.resource.Model == nil || t.sub != nil && t.sub.Project != nil {
+		return patchTypes
+	}
+	return slices.DeleteFunc(slices.Clone(patchTypes), func(name string) bool { return name == string(types.StrategicMergePatchType) })
+}
+
 // servePatch is PATCH on an object, or on a subresource that is a part of it.
 func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, t *target) error {
 	f, err := negotiate(r, t.verb, t.binary())
@@ -82,9 +90,10 @@ type patch struct {
 
 func (s *Server) readPatch(r *http.Request, t *target) (patch, error) {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	typeless := t.sub == nil || t.sub.Project == nil // then strategic patches have no struct tags to go by
-	typeless = typeless && t.resource.Model != nil && mediaType == string(types.StrategicMergePatchType)
-	if err != nil || typeless || !slices.Contains(patchTypes, mediaType) {
+	if accepted := t.patchTypes(); err != nil || !slices.Contains(accepted, mediaType) {
+		if t.resource.Model != nil { // as in Kubernetes, which tells the clients of custom resources more
+			return patch{}, errUnsupportedMediaType(accepted)
+		}
 		return patch{}, errUnsupportedPatch()
 	}
 	p := patch{kind: types.PatchType(mediaType)}

@@ -271,7 +271,10 @@ func (s *watchStream) fail(err error) {
 	}
 }
 
-// endWith cancels when gone is closed, which nil never is. The caller calls release before it returns.
+// lastEvents is how long a watch goes on after its resource has gone: the deletions of the last objects are on their way.
+const lastEvents = 200 * time.Millisecond
+
+// endWith cancels soon after gone is closed, which nil never is. The caller calls release before it returns.
 func endWith(gone <-chan struct{}, cancel context.CancelFunc) (release func()) {
 	if gone == nil {
 		return func() {}
@@ -280,7 +283,7 @@ func endWith(gone <-chan struct{}, cancel context.CancelFunc) (release func()) {
 	go func() {
 		select {
 		case <-gone:
-			cancel()
+			time.AfterFunc(lastEvents, cancel)
 		case <-over:
 		}
 	}()

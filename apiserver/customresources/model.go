@@ -4,7 +4,9 @@ import (
 	"reflect"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -18,14 +20,14 @@ var (
 // model is a row's Model. Where unknown fields are kept, or where there is no schema, version 2 says no more than that
 // it is an object: kubectl takes what a schema does not name for an error.
 func (s *served) model(v2 bool, refer func(reflect.Type) spec.Schema) (*spec.Schema, error) {
-	c, err := s.schemaOf(s.version)
+	shown, err := s.shownSchema(v2)
 	if err != nil {
 		return nil, err
 	}
-	if c.schema == nil || v2 && (c.preserveUnknown || c.schema.XPreserveUnknownFields) || len(structural.ValidateStructural(nil, c.schema)) > 0 {
+	if shown == nil {
 		return &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}, nil
 	}
-	shown := c.schema.Unfold()
+	shown = shown.Unfold()
 	if v2 {
 		shown = openapiv2.ToStructuralOpenAPIV2(shown.StripValueValidations().StripNullable())
 	}
@@ -34,6 +36,32 @@ func (s *served) model(v2 bool, refer func(reflect.Type) spec.Schema) (*spec.Sch
 	m.addMeta(out)
 	m.addEmbedded(out)
 	return out, nil
+}
+
+// shownSchema reads the schema anew, and nil where there is nothing to show: documents are made once, and that somebody
+// reads them is no reason to keep what is compiled for objects.
+func (s *served) shownSchema(v2 bool) (*structural.Structural, error) {
+	d, err := s.config.Load()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == s.version })
+	if i < 0 {
+		return nil, ErrUnknownVersion
+	}
+	schema, err := internalSchema(&d.Spec.Versions[i])
+	if err != nil || schema == nil {
+		return nil, err
+	}
+	made, err := structural.NewStructural(schema)
+	if err != nil {
+		return nil, err
+	}
+	made = made.DeepCopy()
+	if v2 && (d.Spec.PreserveUnknownFields || made.XPreserveUnknownFields) || len(structural.ValidateStructural(nil, made)) > 0 {
+		return nil, nil
+	}
+	return made, defaulting.PruneDefaults(made)
 }
 
 // modeller adds what objects have whether or not their schema names it.

@@ -22,6 +22,10 @@ type Config struct {
 	Load func() (*apiextensionsv1.CustomResourceDefinition, error)
 	// Converter asks a webhook; it is only used for definitions that name one.
 	Converter Converter
+	// Digest is what everything that the definition says is known by.
+	Digest string
+	// Ending says whether the definition is being deleted.
+	Ending func() bool
 	// Gone is closed when the rows have left the table.
 	Gone <-chan struct{}
 }
@@ -86,6 +90,7 @@ func (f *family) row(d *apiextensionsv1.CustomResourceDefinition, v *apiextensio
 		FromHub:              f.converting(v.Name),
 		Deprecated:           deprecation(d, v),
 		Gone:                 f.config.Gone,
+		Digest:               f.config.Digest,
 	}
 	s := &served{family: f, version: v.Name, kind: kind, namespaced: r.Namespaced}
 	if v.Subresources != nil {
@@ -101,9 +106,7 @@ func (f *family) row(d *apiextensionsv1.CustomResourceDefinition, v *apiextensio
 	r.Columns, r.Row = printer(v.AdditionalPrinterColumns)
 	r.Fields = selectable(v.SelectableFields)
 	r.Model = s.model
-	if d.DeletionTimestamp != nil || apihelpers.IsCRDConditionTrue(d, apiextensionsv1.Terminating) {
-		r.Strategy.CheckCreate = refuseCreate(r.GroupResource())
-	}
+	r.Strategy.CheckCreate = f.refuseAtEnd(r.GroupResource())
 	return r
 }
 

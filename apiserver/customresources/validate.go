@@ -165,9 +165,12 @@ func finalizerWarnings(_ context.Context, obj, old runtime.Object) []string {
 	return out
 }
 
-// refuseCreate is a Strategy's CheckCreate while the definition ends.
-func refuseCreate(resource schema.GroupResource) func(string) error {
+// refuseAtEnd is a Strategy's CheckCreate: nothing is created while the definition ends.
+func (f *family) refuseAtEnd(resource schema.GroupResource) func(string) error {
 	return func(name string) error {
-		return apierrors.NewForbidden(resource, name, errTerminating)
+		if f.config.Ending() {
+			return apierrors.NewForbidden(resource, name, errTerminating)
+		}
+		return nil
 	}
 }

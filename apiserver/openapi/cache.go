@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"kontiki/apiserver/discovery"
 	"kontiki/apiserver/registry"
 )
 
@@ -19,6 +21,7 @@ import (
 type cache struct {
 	table  *registry.Table
 	encode func(json []byte) ([]byte, error) // JSON to protobuf
+	base   func() base
 
 	mu        sync.Mutex // guards the fields below, and is held while a document is built
 	documents map[string]*document
@@ -38,7 +41,7 @@ type document struct {
 }
 
 func newCache(table *registry.Table, encode func([]byte) ([]byte, error)) *cache {
-	return &cache{table: table, encode: encode, documents: map[string]*document{}}
+	return &cache{table: table, encode: encode, base: sync.OnceValue(func() base { return newBase(table) }), documents: map[string]*document{}}
 }
 
 // get returns the document called name: "v2", or the path of a group version.
@@ -51,6 +54,9 @@ func (c *cache) get(name string) (*document, error) {
 		return doc, nil
 	}
 	rows := c.rowsOf(name)
+	if len(rows) == 0 { // of a group version that nobody serves any more nothing is kept
+		delete(c.documents, name)
+	}
 	if doc != nil && slices.Equal(doc.rows, rows) {
 		doc.version = now
 		return doc, nil
@@ -59,30 +65,56 @@ func (c *cache) get(name string) (*document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenAPI document %s: %w", name, err)
 	}
-	doc = &document{json: compress(body), hash: hashOf(body), version: now, rows: rows, encode: c.encode}
+	doc = &document{json: compress(body), hash: cmp.Or(digestOf(rows), hashOf(body)), version: now, rows: rows, encode: c.encode}
 	c.documents[name] = doc
 	return doc, nil
 }
 
-// rowsOf are the rows that a document describes. Of a group version that nobody serves any more nothing is kept.
+// rowsOf are the rows that a document describes.
 func (c *cache) rowsOf(name string) []*registry.Resource {
 	if name == "v2" {
 		return c.table.Resources()
 	}
 	rows := slices.DeleteFunc(slices.Clone(c.table.Resources()), func(r *registry.Resource) bool { return pathOf(r.GroupVersion()) != name })
-	if len(rows) == 0 {
-		delete(c.documents, name)
-	}
 	return rows
+}
+
+// hash is that of a document, which need not be made for it if all rows have digests: an index of many definitions
+// costs no more than their names.
+func (c *cache) hash(name string) (string, error) {
+	if digest := digestOf(c.rowsOf(name)); digest != "" {
+		return digest, nil
+	}
+	doc, err := c.get(name)
+	if err != nil {
+		return "", err
+	}
+	return doc.hash, nil
+}
+
+// digestOf is made of the digests of rows, and empty if one has none.
+func digestOf(rows []*registry.Resource) string {
+	sum := sha256.New()
+	_, _ = io.WriteString(sum, discovery.Version().GitVersion) // a hash takes everything
+	for _, r := range rows {
+		if r.Digest == "" {
+			return ""
+		}
+		_, _ = io.WriteString(sum, r.Resource+r.Digest)
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func (c *cache) build(name string) ([]byte, error) {
 	if name == "v2" {
-		return json.Marshal(documentV2(c.table))
+		return json.Marshal(documentV2(c.base(), c.table))
 	}
 	for _, gv := range groupVersions(c.table) {
 		if pathOf(gv) == name {
-			return json.Marshal(documentV3(c.table, gv))
+			return json.Marshal(documentV3(c.base(), c.table, gv))
 		}
 	}
 	return nil, fmt.Errorf("no such group version")

@@ -104,7 +104,7 @@ func (k customKind) defineList(s *schemas) spec.Schema {
 
 // CustomModels are the definitions of custom resources and of all that they refer to, as a field manager wants them.
 func CustomModels(table *registry.Table, rows []*registry.Resource) (map[string]*spec.Schema, error) {
-	s := newSchemas(table, v3)
+	s := newBase(table).schemas(v3)
 	for _, r := range rows {
 		if _, err := r.Model(false, s.refer); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -28,8 +29,14 @@ func typedRows(table *registry.Table) []*registry.Resource {
 	})
 }
 
-func newSchemas(table *registry.Table, d dialect) *schemas {
-	s := &schemas{dialect: d, byName: map[string]spec.Schema{}, kinds: map[reflect.Type][]schema.GroupVersionKind{}}
+// base is what all documents need of the rows with Go types, which neither come nor go.
+type base struct {
+	kinds   map[reflect.Type][]schema.GroupVersionKind
+	markers markers
+}
+
+func newBase(table *registry.Table) base {
+	s := base{kinds: map[reflect.Type][]schema.GroupVersionKind{}}
 	rows := typedRows(table)
 	add := func(obj any, gvk schema.GroupVersionKind) {
 		t := reflect.TypeOf(obj).Elem()
@@ -61,16 +68,21 @@ func newSchemas(table *registry.Table, d dialect) *schemas {
 	return s
 }
 
+// schemas starts a document.
+func (b base) schemas(d dialect) *schemas {
+	return &schemas{dialect: d, byName: map[string]spec.Schema{}, kinds: maps.Clone(b.kinds), markers: b.markers}
+}
+
 // Models returns the definition of an object's type and of all that it refers to, as a field manager wants them.
 func Models(table *registry.Table, obj runtime.Object) map[string]*spec.Schema {
-	s := newSchemas(table, v3)
+	s := newBase(table).schemas(v3)
 	s.refer(reflect.TypeOf(obj).Elem())
 	return s.pointers()
 }
 
 // documentV3 describes one group version.
-func documentV3(table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
-	s := newSchemas(table, v3)
+func documentV3(b base, table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
+	s := b.schemas(v3)
 	for _, t := range []reflect.Type{deleteOptions.Type, watchEvent.Type} { // of every group version; here this one and v1 count
 		core := schema.GroupVersion{Version: "v1"}
 		s.kinds[t] = slices.Compact([]schema.GroupVersionKind{core.WithKind(t.Name()), gv.WithKind(t.Name())})
@@ -173,8 +185,8 @@ func parameterV3(p parameter) *spec3.Parameter {
 }
 
 // documentV2 describes everything in one document.
-func documentV2(table *registry.Table) *spec.Swagger {
-	s := newSchemas(table, v2)
+func documentV2(b base, table *registry.Table) *spec.Swagger {
+	s := b.schemas(v2)
 	paths := map[string]spec.PathItem{}
 	for _, gv := range groupVersions(table) {
 		paths[rootOf(gv)+"/"] = pathV2(s, discoveryOf(gv))

@@ -64,12 +64,12 @@ func serveIndex(w http.ResponseWriter, r *http.Request, docs *cache) {
 	}{map[string]location{}}
 	for _, gv := range groupVersions(docs.table) {
 		path := pathOf(gv)
-		doc, err := docs.get(path)
+		hash, err := docs.hash(path)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		index.Paths[path] = location{hashedURL(path, doc.hash)}
+		index.Paths[path] = location{hashedURL(path, hash)}
 	}
 	body, err := json.Marshal(index)
 	if err != nil {

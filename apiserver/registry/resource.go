@@ -51,6 +51,8 @@ type Resource struct {
 	// Model is the OpenAPI schema of kinds that have no Go type, as version 2 or 3 has it. Refer makes references to the
 	// definitions of Go types. It is made anew for each call.
 	Model func(v2 bool, refer func(goType reflect.Type) spec.Schema) (*spec.Schema, error)
+	// Digest is equal for rows of which documents say the same, on every server; only rows with a Model have one.
+	Digest string
 	// Gone is closed when the row has left the table: watches end. nil never is.
 	Gone <-chan struct{}
 
