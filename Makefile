@@ -53,6 +53,9 @@ bin/images/hello.tar: bin/hello $(wildcard internal/testimage/*.go internal/test
 bin/staticcheck: internal/tools/go.sum
 	$(TOOLS) $(STATIC) build -o ../../$@ honnef.co/go/tools/cmd/staticcheck
 
+bin/govulncheck: internal/tools/go.sum
+	$(TOOLS) $(STATIC) build -o ../../$@ golang.org/x/vuln/cmd/govulncheck
+
 bin/etcdctl: internal/tools/go.sum
 	$(TOOLS) $(STATIC) build -ldflags "-s -w" -o ../../$@ go.etcd.io/etcd/etcdctl/v3
 
@@ -110,6 +113,10 @@ conformance: bin/kontiki ## run Kubernetes' conformance tests of CLASS (default 
 diff-upstream: ## send one corpus of requests to Kontiki and to a kube-apiserver, print what differs
 	@test -x "$(CONFORMANCE_OUT)/kube-apiserver" || { echo "$(CONFORMANCE_OUT)/kube-apiserver is missing: $(CONFORMANCE)/build kube-apiserver makes it" >&2; exit 2; }
 	KONTIKI_UPSTREAM="$(CONFORMANCE_OUT)/kube-apiserver" $(STATIC) test -count=1 -v -timeout 20m -run AgainstUpstream ./internal/differential
+
+.PHONY: vuln
+vuln: bin/govulncheck ## known vulnerabilities of what is linked (asks vuln.go.dev: needs the internet)
+	bin/govulncheck ./...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)

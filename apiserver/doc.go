@@ -7,12 +7,14 @@
 //	chain.go          the order of the stages
 //	recovery.go       a panic is a 500 for that request alone
 //	requestid.go      the audit id, which also travels into the raft entry
-//	authenticate.go   who asks: client certificates, tokens of service accounts (accounttokens.go, package tokens)
+//	authenticate.go   who asks: front proxy, certificates, tokens (tokenuser.go: the kinds of tokens, accounttokens.go), sockettoken.go; impersonate.go
+//	accessconfig.go   who else is known and decides: package authconfig reads the files, frontproxy, oidc and authwebhook know the users
 //	audit.go          what is recorded of it: package audit; auditbody.go
 //	impersonate.go    as whom
 //	route.go          gorilla/mux; resourcepath.go takes the URLs of resources apart
 //	target.go         what the URL asks for; how long it may take, how large its body may be
-//	authorize.go      may they: apiserver/rbac, by the roles that policy.go follows; escalation.go: nobody grants what they lack
+//	authorize.go      may they: the chain of authorizers: nodeauth (nodepods.go: what nodes need), apiserver/rbac, by the roles that policy.go
+//	                  follows, webhooks; action.go and accessreview.go: what is asked; escalation.go: nobody grants what they lack
 //	inflight.go       how many at a time
 //	create.go get.go list.go watchstream.go update.go patch.go apply.go delete.go subresource.go
 //	admit.go          should it be so: apiserver/admission; hooks.go policies.go: webhooks and policies of the cluster; kinds.go: in any version
