@@ -135,7 +135,7 @@ UPSTREAM ?= $(CONFORMANCE_OUT)/kube-apiserver
 
 .PHONY: bench-api
 bench-api: bin/kontiki ## the API loads of the bench beside a kube-apiserver with an etcd (UPSTREAM)
-	$(STATIC) build -o bin/bench ./internal/bench
+	$(STATIC) build -o bin/ ./internal/bench/...
 	sh .ci/bench-api.sh bin/kontiki bin/bench $(UPSTREAM)
 
 .PHONY: e2e

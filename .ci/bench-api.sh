@@ -1,6 +1,6 @@
 #!/bin/sh
 # The API loads of the bench on a Kontiki and on a kube-apiserver with an etcd, in turns: figures of the same minute.
-# usage: sh .ci/bench-api.sh KONTIKI BENCH KUBE-APISERVER [LOADS]     (programs; LOADS as for bench -api)
+# usage: sh .ci/bench-api.sh KONTIKI BENCH KUBE-APISERVER [LOADS]     (programs, etcdmember beside bench; LOADS as for bench -api)
 set -eu
 kontiki=$(realpath "$1") bench=$(realpath "$2") apiserver=$(realpath "$3") loads=${4:-}
 dir=$(mktemp -d)
@@ -34,7 +34,7 @@ openssl genrsa -out tokens.key 2048 2>/dev/null
 mkfifo stdin
 mkdir e
 began=$(millis)
-"$bench" member '{"System":"etcd","Dir":"'"$dir"'/e","Index":0,"Client":["127.0.0.1:12379"],"Peer":["127.0.0.1:12380"]}' <stdin >/dev/null 2>e.log &
+"$(dirname "$bench")/etcdmember" member '{"System":"etcd","Dir":"'"$dir"'/e","Index":0,"Client":["127.0.0.1:12379"],"Peer":["127.0.0.1:12380"]}' <stdin >/dev/null 2>e.log &
 e=$! pids="$pids $!"
 exec 9>stdin # as long as it is open the etcd runs
 "$apiserver" --etcd-servers=http://127.0.0.1:12379 --cert-dir="$dir/cert" --bind-address=127.0.0.1 --secure-port=16444 \
