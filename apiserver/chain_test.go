@@ -14,7 +14,7 @@ import (
 // bare is a server with a chain and no store: enough for what stands before the handlers.
 func bare() *Server {
 	m := newMetrics()
-	return &Server{log: slog.New(slog.DiscardHandler), metrics: m, inFlight: newInFlight(m)}
+	return &Server{log: slog.New(slog.DiscardHandler), metrics: m, inFlight: newInFlight(m), access: access{anonymousPaths: []string{"*"}}}
 }
 
 func TestPanicIsOneRequestsAffair(t *testing.T) {

@@ -237,9 +237,9 @@ func TestEtcdctlLeases(t *testing.T) {
 		e.run("lease grant 500")
 		lease := e.id("ID0")
 		e.run("put k v --lease=" + lease)
-		e.run("put kk v --lease=" + lease)
 		e.run("lease timetolive " + lease)
-		e.run("lease timetolive --keys " + lease)
+		e.run("lease timetolive --keys " + lease) // of one key: etcd lists several in any order
+		e.run("put kk v --lease=" + lease)
 		e.run("lease list")
 		e.run("lease keep-alive --once " + lease)
 		e.run("get --prefix k -w fields")

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -100,6 +101,14 @@ func TestKubeAPIServer(t *testing.T) {
 	watch, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: empty.ResourceVersion})
 	require.NoError(t, err)
 	defer watch.Stop()
+	// Read on while there is much to do: a kube-apiserver cuts watchers that do not.
+	received := make(chan apiwatch.Event, 3*objects)
+	go func() {
+		defer close(received)
+		for e := range watch.ResultChan() {
+			received <- e
+		}
+	}()
 
 	each := func(f func(i int) error) time.Duration {
 		start := time.Now()
@@ -157,7 +166,7 @@ func TestKubeAPIServer(t *testing.T) {
 	last, events := map[string]string{}, 0
 	for events < 3*objects {
 		select {
-		case e, ok := <-watch.ResultChan():
+		case e, ok := <-received:
 			require.True(t, ok, "the watch ended after %d events", events)
 			m, ok := e.Object.(*corev1.ConfigMap)
 			require.True(t, ok, "%v", e)
