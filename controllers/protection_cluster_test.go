@@ -73,7 +73,7 @@ func TestVolumesAndAttributesClassesInUseAreKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"kubernetes.io/pv-protection"}, volume.Finalizers)
 	volume.Status.Phase = corev1.VolumeBound
-	volume, err = volumes.UpdateStatus(ctx, volume, metav1.UpdateOptions{})
+	_, err = volumes.UpdateStatus(ctx, volume, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	_, err = classes.Create(ctx, &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}, DriverName: "d.example.com", Parameters: map[string]string{"k": "v"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
