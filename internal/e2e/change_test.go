@@ -155,6 +155,24 @@ func TestExplainAndDiscovery(t *testing.T) {
 	})
 }
 
+// TestReconcile brings roles to what a file says, as who installs things does: rules are added, and removed only when asked.
+func TestReconcile(t *testing.T) {
+	n := shared(t)
+	eachKubectl(t, func(t *testing.T, k kubectlArgv) {
+		ns := namespace(t, n)
+		role := func(verbs string) string {
+			return `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"reader","namespace":"` + ns + `"},` +
+				`"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":[` + verbs + `]}]}`
+		}
+		verbs := func() string { return k.ok(t, n, "-n", ns, "get", "role", "reader", "-o", "jsonpath={.rules[*].verbs}") }
+		k.okInput(t, n, role(`"get"`), "auth", "reconcile", "-f", "-")
+		k.okInput(t, n, role(`"list"`), "auth", "reconcile", "-f", "-")
+		require.Equal(t, `["get"] ["list"]`, verbs())
+		k.okInput(t, n, role(`"list"`), "auth", "reconcile", "--remove-extra-permissions", "-f", "-")
+		require.Equal(t, `["list"]`, verbs())
+	})
+}
+
 // TestQuestions: what people ask about the API and about themselves.
 func TestQuestions(t *testing.T) {
 	n := shared(t)
