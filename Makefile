@@ -4,7 +4,8 @@ GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # The release of Kubernetes whose libraries are in go.mod: what the embedded kubectl says it is.
 KUBERNETES := $(shell sed -n 's|^.*k8s.io/kubectl v0|v1|p' go.mod)
-LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
+	-X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES) -X k8s.io/client-go/pkg/version.gitCommit=
 STATIC  := CGO_ENABLED=0 $(GO)
 TOOLS   := cd internal/tools &&
 

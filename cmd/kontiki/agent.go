@@ -21,7 +21,7 @@ import (
 // agentDataDir is not the server's, so that both can run on one machine.
 const agentDataDir = "/var/lib/kontiki-agent"
 
-// agentOptions are the flags of `agent` beyond those of every node.
+// agentOptions are the flags of `agent`: those of every node, and how it finds its server.
 type agentOptions struct {
 	options
 	server, pkiDir, token string
@@ -61,19 +61,15 @@ SIGTERM or SIGINT stops the agent and leaves the containers running.`,
 }
 
 func (o *agentOptions) addFlags(fs *pflag.FlagSet) {
-	o.options.addFlags(fs, agentDataDir)
+	o.addNodeFlags(fs, agentDataDir)
 	fs.StringVar(&o.server, "server", "https://127.0.0.1:6443", "URL of the API server")
 	fs.StringVar(&o.token, "token", "", "token to join with (kontiki token create); not needed any more once joined")
 	fs.StringVar(&o.pkiDir, "pki-dir", "", "the server's pki directory, on its own machine: the node's certificates are issued from it, without a token")
-	for _, serverOnly := range []string{"agent", "https-port", "tls-san", "cluster-cidr", "service-cidr", "client-port", "history-retention",
-		"store-endpoints", "store-ca", "store-cert", "store-key"} {
-		_ = fs.MarkHidden(serverOnly)
-	}
 }
 
 func (o *agentOptions) complete() error {
 	o.node.enabled = true
-	if err := o.options.complete(); err != nil {
+	if err := o.completeNode(); err != nil {
 		return err
 	}
 	if u, err := url.Parse(o.server); err != nil || u.Scheme != "https" || u.Host == "" {

@@ -98,7 +98,7 @@ func ctrExec(l *local) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request.ContainerId, request.Cmd = args[0], args[1:]
+			request.ContainerId, request.Cmd = args[0], withoutDashes(args[1:])
 			request.Stderr = !request.Tty // a terminal has one output
 			return l.containers(func(c runtimeapi.RuntimeServiceClient) error { return execInContainer(cmd.Context(), c, request) })
 		}}

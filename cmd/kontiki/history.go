@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -104,7 +105,9 @@ func (o *historyOptions) path(kind, name string) (string, error) {
 		gvr, err = mapper.ResourceFor(*full)
 	}
 	if err != nil {
-		if gvr, err = mapper.ResourceFor(short.WithVersion("")); err != nil {
+		if gvr, err = mapper.ResourceFor(short.WithVersion("")); meta.IsNoMatchError(err) {
+			return "", fmt.Errorf("the server has no resource type %q", kind)
+		} else if err != nil {
 			return "", err
 		}
 	}

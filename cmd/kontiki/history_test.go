@@ -32,7 +32,7 @@ func TestHistoryCommand(t *testing.T) {
 		return out.String(), err
 	}
 	_, err = history("none/a")
-	require.Error(t, err)
+	require.EqualError(t, err, `the server has no resource type "none"`)
 	_, err = history("cm/none")
 	require.ErrorContains(t, err, `configmaps "none" not found`)
 	_, err = history("cm")

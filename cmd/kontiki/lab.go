@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -119,17 +118,22 @@ func printLab(w io.Writer, all []lab.Status) error {
 	fmt.Fprintln(out, "MACHINE\tADDRESS\tSTATE\tROLE\tTERM\tCOMMITTED\tAPPLIED\tREVISION\tNODE")
 	for _, s := range all {
 		role, term, committed, applied, revision := "-", "-", "-", "-", "-"
-		switch {
-		case s.Trouble != "":
-			role = s.Trouble
-		case s.Store.Role != "":
+		if s.Trouble == "" && s.Store.Role != "" {
 			role, term, committed = s.Store.Role, fmt.Sprint(s.Store.Term), fmt.Sprint(s.Store.CommitIndex)
 			applied, revision = fmt.Sprint(s.Store.Store.Applied), fmt.Sprint(s.Store.Store.Revision)
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
 			s.Host.Name, s.Host.Address, s.State, role, term, committed, applied, revision, orDash(s.Node))
 	}
-	return out.Flush()
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	for _, s := range all { // below, where it is not as wide as a column
+		if s.Trouble != "" {
+			fmt.Fprintf(w, "%s: %s\n", s.Host.Name, s.Trouble)
+		}
+	}
+	return nil
 }
 
 func (f *labFlags) execCommand() *cobra.Command {
@@ -145,7 +149,7 @@ func (f *labFlags) execCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			err = h.Exec(args[1:])
+			err = h.Exec(withoutDashes(args[1:]))
 			if exit := (&exec.ExitError{}); errors.As(err, &exit) {
 				return exitCode(exit.ExitCode())
 			}
@@ -184,13 +188,16 @@ func (f *labFlags) amountCommand(use, short string, run func(context.Context, *l
 }
 
 func (f *labFlags) partitionCommand() *cobra.Command {
-	return &cobra.Command{Use: "partition NODES '|' NODES", Short: "Cut the lab in parts that do not hear each other", Args: cobra.MinimumNArgs(1),
+	return &cobra.Command{Use: "partition NODES '|' NODES", Short: "Cut the lab in parts that do not hear each other",
+		Long:    "Cut the lab in parts that do not hear each other. It takes the place of an earlier partition. Machines that are in no part are in the first.",
 		Example: "  kontiki lab partition s1 '|' s2,s3",
 		RunE: f.withLab(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
 			var groups [][]string
 			for _, part := range strings.Split(strings.Join(args, ","), "|") {
-				groups = append(groups, slices.DeleteFunc(strings.FieldsFunc(part, func(r rune) bool { return r == ',' || r == ' ' }),
-					func(s string) bool { return s == "" }))
+				groups = append(groups, strings.FieldsFunc(part, func(r rune) bool { return r == ',' || r == ' ' }))
+			}
+			if len(groups) < 2 {
+				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
 			}
 			if err := l.Partition(cmd.Context(), groups...); err != nil {
 				return usageError{err}

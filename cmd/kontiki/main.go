@@ -53,7 +53,27 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(serverCommand(), devCommand(), agentCommand(), kubectlCommand(), historyCommand(),
 		imageCommand(), ctrCommand(), tokenCommand(), certsCommand(), labCommand(), storeCommand(), versionCommand())
+	helpForGroups(root)
 	return root
+}
+
+// helpForGroups lets a command that only has subcommands print its help, and refuse a subcommand that it does not have:
+// cobra alone takes that for a wish for help.
+func helpForGroups(parent *cobra.Command) {
+	for _, cmd := range parent.Commands() {
+		if !cmd.Runnable() {
+			cmd.Args, cmd.RunE = rejectArgs, parent.Root().RunE
+		}
+		helpForGroups(cmd)
+	}
+}
+
+// withoutDashes drops the -- that may stand between a place and the command to run there, as kubectl exec has it.
+func withoutDashes(command []string) []string {
+	if len(command) > 1 && command[0] == "--" {
+		return command[1:]
+	}
+	return command
 }
 
 // usageError is the user's mistake on the command line or in the config file: exit code 2.

@@ -54,7 +54,7 @@ func (n *node) openPKI(ctx context.Context) (err error) {
 	}
 	o := n.options
 	ips := []net.IP{net.ParseIP(o.node.ip)}
-	if bind := net.ParseIP(o.api.bindAddress); !bind.IsUnspecified() {
+	if bind := net.ParseIP(o.bindAddress); !bind.IsUnspecified() {
 		ips = append(ips, bind)
 	}
 	n.pki, err = pki.Open(n.dir.join("pki"), pki.Options{
@@ -71,7 +71,7 @@ func (n *node) openPKI(ctx context.Context) (err error) {
 
 func (n *node) openPlane(context.Context) (err error) {
 	o := n.options
-	listener, err := listen(o.api.bindAddress, o.api.httpsPort, "https-port")
+	listener, err := listen(o.bindAddress, o.api.httpsPort, "https-port")
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (n *node) listenPeers() (net.Listener, error) {
 	if o.store.peerPort == 0 || len(o.store.endpoints) > 0 {
 		return nil, nil
 	}
-	return listen(o.api.bindAddress, o.store.peerPort, "peer-port")
+	return listen(o.bindAddress, o.store.peerPort, "peer-port")
 }
 
 // listenClients opens the port of the store's etcd API, if it is to have one. That the default port is
@@ -179,7 +179,7 @@ func (n *node) listenClients() (net.Listener, error) {
 	if o.store.clientPort == 0 || len(o.store.endpoints) > 0 {
 		return nil, nil
 	}
-	listener, err := listen(o.api.bindAddress, o.store.clientPort, "client-port")
+	listener, err := listen(o.bindAddress, o.store.clientPort, "client-port")
 	if err != nil && !o.store.portGiven {
 		n.log.Warn("the store's etcd API is not served", "err", err)
 		return nil, nil

@@ -63,7 +63,7 @@ func (h *agentHost) startAgent(credentials nodeCredentials, url string) error {
 	if !o.enabled {
 		return nil
 	}
-	listener, err := listen(h.options.api.bindAddress, o.agentPort, "agent-port")
+	listener, err := listen(h.options.bindAddress, o.agentPort, "agent-port")
 	if err != nil {
 		return err
 	}

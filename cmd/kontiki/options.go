@@ -25,29 +25,39 @@ const (
 // maxDataDirBytes leaves room for the longest socket's name in the 107 bytes that an address has (unix(7)).
 const maxDataDirBytes = 107 - len("/"+criSocket)
 
-// options are the flags of `server` and `dev`. Each group adds its flags and checks them.
+// options are the flags of `server` and `dev`, and in part of `agent`. Each group adds its flags and checks them.
 type options struct {
-	dataDir    string
+	dataDir     string
+	bindAddress string
+	network     networkOptions
+	node        nodeOptions
+	log         logOptions
+
+	// Of servers alone:
 	store      storeOptions
 	api        apiOptions
 	audit      auditOptions
 	access     accessOptions
 	encryption encryptionOptions
 	admit      admissionOptions
-	network    networkOptions
-	node       nodeOptions
-	log        logOptions
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
-	fs.String("config", "", "YAML file with these flags as keys; the command line wins")
-	fs.StringVar(&o.dataDir, "data-dir", dataDir, "where everything is kept")
+	o.addNodeFlags(fs, dataDir)
+	fs.BoolVar(&o.node.enabled, "agent", true, "run pods on this machine")
 	o.store.addFlags(fs)
 	o.api.addFlags(fs)
 	o.audit.addFlags(fs)
 	o.encryption.addFlags(fs)
 	o.access.addFlags(fs)
 	o.admit.addFlags(fs)
+}
+
+// addNodeFlags adds what every machine of a cluster has, with a server or without.
+func (o *options) addNodeFlags(fs *pflag.FlagSet, dataDir string) {
+	fs.String("config", "", "YAML file with these flags as keys; the command line wins")
+	fs.StringVar(&o.dataDir, "data-dir", dataDir, "where everything is kept")
+	fs.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
 	o.network.addFlags(fs)
 	o.node.addFlags(fs)
 	o.log.addFlags(fs)
@@ -64,6 +74,19 @@ func parse(cmd *cobra.Command, o *options) error {
 
 // complete fills in what the user left out and checks every value. It touches nothing.
 func (o *options) complete() error {
+	if err := o.completeNode(); err != nil {
+		return err
+	}
+	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.access.complete, o.encryption.complete, o.admit.complete} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return o.checkPorts()
+}
+
+// completeNode is complete for the flags of addNodeFlags.
+func (o *options) completeNode() error {
 	if o.dataDir == "" {
 		return wrong("data-dir", "must not be empty")
 	}
@@ -74,11 +97,19 @@ func (o *options) complete() error {
 	if len(o.dataDir) > maxDataDirBytes {
 		return wrong("data-dir", "%s has %d bytes, more than %d: the paths of the sockets in it would be too long", o.dataDir, len(o.dataDir), maxDataDirBytes)
 	}
-	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.access.complete, o.encryption.complete, o.admit.complete, o.network.complete, o.node.complete, o.log.complete} {
+	if net.ParseIP(o.bindAddress) == nil {
+		return wrong("bind-address", "%q is not an IP address", o.bindAddress)
+	}
+	for _, step := range []func() error{o.network.complete, o.node.complete, o.log.complete} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// checkPorts refuses two listeners of a server at one port.
+func (o *options) checkPorts() error {
 	if o.node.enabled && o.api.httpsPort == o.node.agentPort {
 		return wrong("agent-port", "%d is also the --https-port", o.node.agentPort)
 	}
@@ -96,26 +127,21 @@ func wrong(flag, format string, args ...any) error {
 	return usageError{fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...))}
 }
 
-// apiOptions is where the API server listens and under which names.
+// apiOptions is where the API server listens, and under which names.
 type apiOptions struct {
-	bindAddress string
-	httpsPort   int
-	tlsSANs     []string
+	httpsPort int
+	tlsSANs   []string
 
 	certificateLife time.Duration
 }
 
 func (o *apiOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
 	fs.IntVar(&o.httpsPort, "https-port", 6443, "port of the API server")
 	fs.StringSliceVar(&o.tlsSANs, "tls-san", nil, "more names or addresses for the API server's certificate")
 	fs.DurationVar(&o.certificateLife, "certificate-life", 365*24*time.Hour, "how long certificates are good for that are issued here; they are renewed when a third is left")
 }
 
 func (o *apiOptions) complete() error {
-	if net.ParseIP(o.bindAddress) == nil {
-		return wrong("bind-address", "%q is not an IP address", o.bindAddress)
-	}
 	for _, san := range o.tlsSANs {
 		name := strings.TrimPrefix(san, "*.")
 		if net.ParseIP(san) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -141,9 +167,9 @@ type networkOptions struct {
 }
 
 func (o *networkOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.clusterCIDR, "cluster-cidr", "10.244.0.0/16", "addresses of pods; each node gets a /24 of it")
-	fs.StringVar(&o.serviceCIDR, "service-cidr", "10.96.0.0/16", "addresses of Services")
-	fs.StringVar(&o.clusterDomain, "cluster-domain", "cluster.local", "DNS domain of Services")
+	fs.StringVar(&o.clusterCIDR, "cluster-cidr", "10.244.0.0/16", "addresses of pods, the same on all machines; each node gets a /24 of it")
+	fs.StringVar(&o.serviceCIDR, "service-cidr", "10.96.0.0/16", "addresses of Services, the same on all machines")
+	fs.StringVar(&o.clusterDomain, "cluster-domain", "cluster.local", "DNS domain of Services, the same on all machines")
 }
 
 func (o *networkOptions) complete() error {
@@ -208,7 +234,6 @@ type nodeOptions struct {
 func (o *nodeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.name, "node-name", "", "name of this node (default: the host name)")
 	fs.StringVar(&o.ip, "node-ip", "", "address under which others reach this node (default: that of the default route)")
-	fs.BoolVar(&o.enabled, "agent", true, "run pods on this machine")
 	fs.IntVar(&o.agentPort, "agent-port", 10250, "port of the node agent")
 	fs.StringVar(&o.runtime, "node-runtime", "runc", "what runs containers: runc, simulated, or the unix:///socket of a CRI runtime")
 	fs.StringVar(&o.runc, "runc", "", "runc program (default: the one beside this program, else on PATH)")

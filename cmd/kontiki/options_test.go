@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
@@ -166,4 +167,27 @@ func TestAdmissionConfiguration(t *testing.T) {
 		require.ErrorContains(t, err, "--admission-control-config-file: ")
 		require.ErrorContains(t, err, message)
 	}
+}
+
+// An agent has the flags that it heeds and no others; what a whole cluster agrees on is among them.
+func TestAgentFlags(t *testing.T) {
+	var names []string
+	agentCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		require.False(t, f.Hidden, f.Name)
+		names = append(names, f.Name)
+	})
+	require.Equal(t, []string{"agent-port", "bind-address", "cgroup-root", "cluster-cidr", "cluster-domain", "cni-bin-dir", "config", "data-dir",
+		"log-format", "log-level", "node-ip", "node-name", "node-runtime", "pki-dir", "runc", "server", "service-cidr", "token"}, names)
+	o := &agentOptions{}
+	o.addFlags(pflag.NewFlagSet("agent", pflag.ContinueOnError))
+	o.node.agentPort = 6443 // no API server is here
+	require.NoError(t, o.complete())
+	o.bindAddress = "nowhere"
+	require.ErrorContains(t, o.complete(), `--bind-address: "nowhere" is not an IP address`)
+}
+
+func TestWithoutDashes(t *testing.T) {
+	require.Equal(t, []string{"ls", "--", "-l"}, withoutDashes([]string{"--", "ls", "--", "-l"}))
+	require.Equal(t, []string{"ls"}, withoutDashes([]string{"ls"}))
+	require.Equal(t, []string{"--"}, withoutDashes([]string{"--"}))
 }

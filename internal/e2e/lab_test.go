@@ -101,7 +101,7 @@ func TestLab(t *testing.T) {
 	service, err := l.kubectl("s1", "get", "service", "hello", "-o", "jsonpath={.spec.clusterIP}")
 	require.NoError(t, err, service)
 	for _, machine := range []string{"s1", "s2", "s3", "a1"} { // Services from every machine, and DNS
-		require.Contains(t, l.ok("exec", machine, "curl", "-sS", "--max-time", "5", "http://"+service+"/"), "I am pod hello-")
+		require.Contains(t, l.ok("exec", machine, "--", "curl", "-sS", "--max-time", "5", "http://"+service+"/"), "I am pod hello-")
 	}
 
 	first := l.leader("")
@@ -169,6 +169,7 @@ func TestLabMistakes(t *testing.T) {
 		{[]string{"up", "--node-runtime", "docker"}, "neither runc nor simulated"},
 		{[]string{"kill"}, "usage: kontiki lab kill NODE"},
 		{[]string{"loss", "s1"}, "usage: kontiki lab loss NODE PERCENT"},
+		{[]string{"explode"}, `unexpected "explode"`},
 	} {
 		out, err := l.run(c.args...)
 		require.Error(t, err, "%v", c.args)
