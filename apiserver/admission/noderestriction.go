@@ -11,7 +11,7 @@ import (
 )
 
 // nodeRestriction keeps a node from writing what only its name, which the authorizer sees, would allow: another node's
-// object, pods that are not on it or no mirror of its own static ones (nodepods.go), labels and taints by which pods could be
+// object (nodeidentities.go), pods that are not on it or no mirror of its own static ones (nodepods.go), labels and taints by which pods could be
 // drawn to it.
 type nodeRestriction struct{ objects Objects }
 
@@ -48,6 +48,10 @@ func (n nodeRestriction) Validate(ctx context.Context, r *Request) error {
 		if r.Namespace != corev1.NamespaceNodeLease || r.Name != node {
 			return refused(r, "node %q can only access its own lease", node)
 		}
+	case "resourceslices.resource.k8s.io":
+		return judgeSlice(r, node)
+	case "podcertificaterequests.certificates.k8s.io":
+		return n.judgeCertificateRequest(ctx, r, node)
 	case "csinodes.storage.k8s.io":
 		if r.Name != node {
 			return refused(r, "node %q can only access its own CSINode", node)
