@@ -122,6 +122,9 @@ func (a *csrApproving) judgeServing(csr *certificatesv1.CertificateSigningReques
 	if !slices.Equal(slices.Compact(slices.Sorted(slices.Values(request.DNSNames))), []string{name}) && len(request.DNSNames) > 0 {
 		return "", fmt.Errorf("%w: the only DNS name that %s may have is %q", ErrNotApproved, user, name)
 	}
+	if len(request.DNSNames) > 0 && standsForService(name) {
+		return "", fmt.Errorf("%w: %s is no name of a machine", ErrNotApproved, name)
+	}
 	taken, err := a.addressesOfOthers(name)
 	if err != nil {
 		return "", err
@@ -135,6 +138,12 @@ func (a *csrApproving) judgeServing(csr *certificatesv1.CertificateSigningReques
 		}
 	}
 	return "Auto approving kubelet serving certificate for the names and addresses of the node.", nil
+}
+
+// standsForService says whether clients in the cluster call a Service, the API server's above all, or themselves by a name,
+// which nobody keeps a node from having.
+func standsForService(name string) bool {
+	return name == "localhost" || name == "kubernetes" || name == "kubernetes.default" || strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.")
 }
 
 // addressesOfOthers are those that a node may not have, with whose they are.

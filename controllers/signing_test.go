@@ -157,6 +157,7 @@ func TestRequestsLeftToPeople(t *testing.T) {
 		"another node's address":    {w1, serving([]string{"w1"}, "10.0.0.2", nodeSubject("w1"))},
 		"another node's name":       {w1, serving([]string{"w1", "w2"}, "10.0.0.1", nodeSubject("w1"))},
 		"the API server's name":     {w1, serving([]string{"kubernetes.default.svc"}, "10.0.0.1", nodeSubject("w1"))},
+		"a node of the API's name":  {c.clientOf(c.NodeREST("kubernetes.default.svc")), serving([]string{"kubernetes.default.svc"}, "10.0.0.9", nodeSubject("kubernetes.default.svc"))},
 		"another node's serving":    {w1, serving([]string{"w2"}, "10.0.0.1", nodeSubject("w2"))},
 		"the API's service":         {w1, serving([]string{"w1"}, "10.96.0.1", nodeSubject("w1"))},
 		"everybody's address":       {w1, serving([]string{"w1"}, "127.0.0.1", nodeSubject("w1"))},
