@@ -44,9 +44,11 @@ func TestBufferBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &memory{}
 		b := newBuffer(out, BatchConfig{MaxSize: 10, MaxWait: time.Minute}, nil)
+		var events [][]byte
 		for i := range 25 {
-			require.NoError(t, b.write(event(i)))
+			events = append(events, event(i)...)
 		}
+		require.NoError(t, b.write(events)) // at once: the writer takes ten as soon as there are ten
 		synctest.Wait()
 		require.Equal(t, []int{10, 10, 5}, out.sizes(), "once there is enough for one, all goes")
 		require.NoError(t, b.write(event(25)))

@@ -2,7 +2,9 @@ package audit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -101,12 +103,13 @@ func (f *file) makeRoom(n int64) error {
 	if f.config.Path == "-" || limit == 0 || f.size == 0 || f.size+n <= limit {
 		return nil
 	}
-	if err := os.Rename(f.config.Path, f.backupName(f.now())); err != nil {
+	// It may be gone: somebody else has set it aside, or it could not be opened anew the last time.
+	if err := os.Rename(f.config.Path, f.backupName(f.now())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	old := f.out
 	if err := f.open(); err != nil {
-		return err // and old goes on being written to
+		return err // the next write tries again
 	}
 	old.Close()
 	f.tidy()

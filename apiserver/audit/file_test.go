@@ -137,3 +137,15 @@ func TestFileThatCannotBe(t *testing.T) {
 	require.NoError(t, f.close())
 	require.ErrorIs(t, f.write([][]byte{half}), os.ErrClosed)
 }
+
+// Somebody else may set the file aside: logging goes on, in a new one.
+func TestFileThatIsGone(t *testing.T) {
+	f := openTestFile(t, FileConfig{MaxSizeMB: 1})
+	require.NoError(t, f.write([][]byte{half}))
+	require.NoError(t, os.Remove(f.config.Path))
+	for range 3 {
+		require.NoError(t, f.write([][]byte{half}))
+	}
+	require.FileExists(t, f.config.Path)
+	require.NoError(t, f.close())
+}

@@ -66,7 +66,9 @@ func openWebhook(config WebhookConfig) (*webhook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit webhook: %w", err)
 	}
-	h := &webhook{config: config, client: client}
+	own := *client                                                                                    // which may be http.DefaultClient, everybody's
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // events and credentials are for this server alone
+	h := &webhook{config: config, client: &own}
 	h.closing, h.giveUp = context.WithCancel(context.Background())
 	return h, nil
 }
