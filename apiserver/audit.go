@@ -97,7 +97,7 @@ func auditRequest(r *http.Request, user authenticationv1.UserInfo) *audit.Reques
 	if q.Name == "" {
 		q.Name = selectedName(r)
 	}
-	q.Verb = auditVerb(r, vars["name"])
+	q.Verb = auditVerb(r, vars)
 	return q
 }
 
@@ -115,7 +115,11 @@ func selectedName(r *http.Request) string {
 }
 
 // auditVerb is what verbOf says of a request that is resolved.
-func auditVerb(r *http.Request, name string) string {
+func auditVerb(r *http.Request, vars map[string]string) string {
+	name := vars["name"]
+	if vars["watch"] != "" && r.Method == http.MethodGet {
+		return "watch"
+	}
 	switch r.Method {
 	case http.MethodPost:
 		return "create"

@@ -83,6 +83,7 @@ func (s *Server) withAuthentication(next http.Handler) http.Handler {
 			return err
 		}
 		r.Header.Del("Authorization")
+		dropSocketTokens(r.Header)
 		s.frontProxy.Strip(r.Header)
 		factsOf(r.Context()).user = user
 		next.ServeHTTP(w, r)

@@ -40,3 +40,22 @@ func socketToken(r *http.Request) (string, error) {
 	r.Header.Set("Sec-WebSocket-Protocol", strings.Join(others, ", "))
 	return token, nil
 }
+
+// dropSocketTokens takes out the tokens that nobody has looked at, since a certificate or another header has said who it is.
+func dropSocketTokens(header http.Header) {
+	kept, found := []string{}, false
+	for protocol := range strings.SplitSeq(strings.Join(header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if protocol = strings.TrimSpace(protocol); strings.HasPrefix(protocol, bearerProtocol) {
+			found = true
+		} else if protocol != "" {
+			kept = append(kept, protocol)
+		}
+	}
+	switch {
+	case !found:
+	case len(kept) == 0:
+		header.Del("Sec-WebSocket-Protocol")
+	default:
+		header.Set("Sec-WebSocket-Protocol", strings.Join(kept, ", "))
+	}
+}

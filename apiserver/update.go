@@ -84,6 +84,7 @@ func (s *Server) change(ctx context.Context, t *target, c change) (storage.Resul
 		DryRun:        c.options.dryRun,
 		Beside:        beside.written,
 	}, func(current *watch.Object) (runtime.Object, error) {
+		beside.end() // of an attempt before this one: nothing is held while admission asks webhooks
 		if current == nil {
 			return s.createByChange(ctx, t, c, beside)
 		}
