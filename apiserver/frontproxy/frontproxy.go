@@ -44,6 +44,7 @@ type authorities struct {
 	ca, clientCA []byte
 	roots        []*x509.Certificate
 	users        []*x509.Certificate
+	unreadable   bool // then nobody is believed, nor taken for a user
 }
 
 // New reads the configuration. Without a CA the Proxy believes nobody, and still strips. The error is ErrCA.
@@ -92,7 +93,10 @@ func (p *Proxy) now() *authorities {
 	if bytes.Equal(a.ca, ca) && bytes.Equal(a.clientCA, clientCA) {
 		return a
 	}
-	a, _ = readAuthorities(ca, clientCA)
+	a, err := readAuthorities(ca, clientCA)
+	if err != nil {
+		a = &authorities{ca: ca, clientCA: clientCA, unreadable: true}
+	}
 	p.current.Store(a)
 	return a
 }
@@ -125,6 +129,9 @@ func (p *Proxy) Believed(chain []*x509.Certificate) bool {
 // may be older than a change of authorities, so that it is not of the proxy does not make it a user's.
 func (p *Proxy) MayBeUser(chain []*x509.Certificate) bool {
 	root, a := chain[len(chain)-1], p.now()
+	if a.unreadable {
+		return false
+	}
 	if len(a.users) == 0 {
 		return !slices.ContainsFunc(a.roots, root.Equal)
 	}

@@ -40,6 +40,21 @@ func TestNoCertificate(t *testing.T) {
 	}
 }
 
+// Authorities that cannot be read any more, half of a file for one, make nobody a user, and the proxy nobody's voice.
+func TestAuthoritiesThatBecomeUnreadable(t *testing.T) {
+	broken := []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	chain := []*x509.Certificate{{Raw: []byte("leaf")}, {Raw: []byte("root")}}
+	var ca, clientCA []byte
+	p, err := frontproxy.New(frontproxy.Config{CA: func() []byte { return ca }, ClientCA: func() []byte { return clientCA }})
+	require.NoError(t, err)
+	require.True(t, p.MayBeUser(chain))
+	for _, both := range [][2][]byte{{broken, nil}, {nil, broken}} {
+		ca, clientCA = both[0], both[1]
+		require.False(t, p.MayBeUser(chain))
+		require.False(t, p.Believed(chain))
+	}
+}
+
 func FuzzHeaders(f *testing.F) {
 	f.Add("X-Remote-Extra-%zz", "v")
 	f.Add("X_Remote_User", "admin")
