@@ -123,6 +123,10 @@ func (i *issuer) authenticate(ctx context.Context, token string) (user authentic
 	if err := i.verifySignature(ctx, token, parsed); err != nil {
 		return user, err
 	}
+	// IssuerOf reads as encoding/json does, which takes ISS for iss: what was verified must name the issuer itself.
+	if name, _ := values["iss"].(string); name != i.config.Issuer.URL {
+		return user, fmt.Errorf("%w: it names another issuer", ErrInvalid)
+	}
 	if err := i.checkTimes(values); err != nil {
 		return user, err
 	}

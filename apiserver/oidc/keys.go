@@ -43,7 +43,7 @@ type keySet struct {
 	mu      sync.Mutex // guards what follows
 	keys    []key
 	fetched time.Time // when keys were
-	tried   time.Time // when a fetch began last
+	tried   time.Time // when a fetch ended last
 	failure error     // of the last fetch; nil if it was well
 }
 
@@ -101,9 +101,13 @@ func (k *keySet) known(id string) (found []key, fresh bool) {
 }
 
 // refresh fetches the keys unless that was tried a moment ago. The fetch does not end with the request that needs it: others wait
-// for it as well.
+// for it as well, but not those who have a key that is merely old.
 func (k *keySet) refresh(ctx context.Context, id string) error {
-	k.fetching.Lock()
+	if found, _ := k.known(id); len(found) == 0 {
+		k.fetching.Lock()
+	} else if !k.fetching.TryLock() {
+		return nil
+	}
 	defer k.fetching.Unlock()
 	if found, fresh := k.known(id); len(found) > 0 && fresh {
 		return nil // somebody else has just fetched it
@@ -113,7 +117,6 @@ func (k *keySet) refresh(ctx context.Context, id string) error {
 		defer k.mu.Unlock()
 		return k.failure
 	}
-	k.tried = k.now()
 	k.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
@@ -121,6 +124,7 @@ func (k *keySet) refresh(ctx context.Context, id string) error {
 	keys, err := k.fetch(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.tried = k.now()
 	if k.failure = err; err != nil {
 		k.log.Warn("keys of a token issuer cannot be fetched", "issuer", k.issuer, "err", err)
 		return err

@@ -61,21 +61,22 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err)
 	head, payload, _ := strings.Cut(good, ".")
 	for name, token := range map[string]string{
-		"expired":             ec.sign(t, p.claims(c.Time, map[string]any{"exp": c.Unix()})),
-		"without an end":      ec.sign(t, p.claims(c.Time, map[string]any{"exp": nil})),
-		"not good yet":        ec.sign(t, p.claims(c.Time, map[string]any{"nbf": c.Add(time.Hour).Unix()})),
-		"another audience":    ec.sign(t, p.claims(c.Time, map[string]any{"aud": "x"})),
-		"no audience":         ec.sign(t, p.claims(c.Time, map[string]any{"aud": nil})),
-		"no name":             ec.sign(t, p.claims(c.Time, map[string]any{"sub": nil})),
-		"a name as a number":  ec.sign(t, p.claims(c.Time, map[string]any{"sub": 7})),
-		"groups as numbers":   ec.sign(t, p.claims(c.Time, map[string]any{"groups": []int{1}})),
-		"another's key":       other.sign(t, p.claims(c.Time, nil)),
-		"a short RSA key":     small.sign(t, p.claims(c.Time, nil)),
-		"none":                none,
-		"HMAC of public key":  hmac,
-		"changed":             head + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"`+p.URL+`","aud":"kontiki","sub":"root","exp":9999999999}`)) + payload[strings.IndexByte(payload, '.'):],
-		"a cut signature":     good[:len(good)-4],
-		"EC key of RSA token": signer{"ec", rsa.method, rsa.key}.sign(t, p.claims(c.Time, nil)),
+		"expired":               ec.sign(t, p.claims(c.Time, map[string]any{"exp": c.Unix()})),
+		"without an end":        ec.sign(t, p.claims(c.Time, map[string]any{"exp": nil})),
+		"not good yet":          ec.sign(t, p.claims(c.Time, map[string]any{"nbf": c.Add(time.Hour).Unix()})),
+		"another audience":      ec.sign(t, p.claims(c.Time, map[string]any{"aud": "x"})),
+		"no audience":           ec.sign(t, p.claims(c.Time, map[string]any{"aud": nil})),
+		"no name":               ec.sign(t, p.claims(c.Time, map[string]any{"sub": nil})),
+		"a name as a number":    ec.sign(t, p.claims(c.Time, map[string]any{"sub": 7})),
+		"groups as numbers":     ec.sign(t, p.claims(c.Time, map[string]any{"groups": []int{1}})),
+		"another's key":         other.sign(t, p.claims(c.Time, nil)),
+		"a short RSA key":       small.sign(t, p.claims(c.Time, nil)),
+		"none":                  none,
+		"HMAC of public key":    hmac,
+		"changed":               head + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"`+p.URL+`","aud":"kontiki","sub":"root","exp":9999999999}`)) + payload[strings.IndexByte(payload, '.'):],
+		"a cut signature":       good[:len(good)-4],
+		"an issuer in capitals": ec.sign(t, p.claims(c.Time, map[string]any{"iss": "https://other", "iſs": p.URL, "ISS": p.URL})),
+		"EC key of RSA token":   signer{"ec", rsa.method, rsa.key}.sign(t, p.claims(c.Time, nil)),
 	} {
 		_, known, err := a.Authenticate(t.Context(), token)
 		require.True(t, known, name)
