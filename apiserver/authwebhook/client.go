@@ -41,8 +41,9 @@ func newClient(kubeconfig string, timeout time.Duration) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrKubeconfig, kubeconfig, err)
 	}
-	doer.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{http: doer, url: config.Host, timeout: timeout}, nil
+	own := *doer // which may be http.DefaultClient, everybody's
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{http: &own, url: config.Host, timeout: timeout}, nil
 }
 
 // header is what an answer must be.
