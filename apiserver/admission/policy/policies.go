@@ -90,6 +90,11 @@ func New(config Config) *Policies {
 func (p *Policies) Set(o Objects) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.set(o)
+}
+
+// set is Set. p.mu is held.
+func (p *Policies) set(o Objects) {
 	next := &inUse{}
 	bindings := map[string][]*binding{}
 	for _, b := range byName(o.ValidatingBindings) {
@@ -135,6 +140,10 @@ func (p *Policies) policies(ctx context.Context) (*inUse, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Set(o)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now.Load() == nil { // else a Set has come in between, and may know more
+		p.set(o)
+	}
 	return p.now.Load(), nil
 }

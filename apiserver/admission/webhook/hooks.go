@@ -62,6 +62,11 @@ func New(config Config) *Webhooks {
 func (w *Webhooks) Set(c Configurations) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.set(c)
+}
+
+// set is Set. w.mu is held.
+func (w *Webhooks) set(c Configurations) {
 	w.clients.begin()
 	next := &inUse{}
 	mutating := slices.SortedFunc(slices.Values(c.Mutating), func(a, b *admissionv1.MutatingWebhookConfiguration) int { return cmp.Compare(a.Name, b.Name) })
@@ -85,7 +90,11 @@ func (w *Webhooks) hooks(ctx context.Context) (*inUse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Set(c)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now.Load() == nil { // else a Set has come in between, and may know more
+		w.set(c)
+	}
 	return w.now.Load(), nil
 }
 
