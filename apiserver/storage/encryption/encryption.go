@@ -167,7 +167,8 @@ func (e *Encryption) reload(ctx context.Context) (changed bool, err error) {
 	if err != nil || bytes.Equal(data, e.current.Load().data) {
 		return false, err
 	}
-	return true, e.use(ctx, file, data)
+	err = e.use(ctx, file, data)
+	return err == nil, err
 }
 
 // Resource encrypts and decrypts the objects of one resource, by the configuration that is in force when it does.
