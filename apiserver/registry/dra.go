@@ -13,8 +13,7 @@ import (
 )
 
 // deviceRows are those of resource.k8s.io: devices that drivers offer (slices) and pods ask for (claims).
-// Their validation is declared (package validations). Not yet: CEL selectors are not compiled, and nothing
-// allocates.
+// Their validation is declared (package validations). Nothing allocates yet.
 func deviceRows() []*Resource {
 	return []*Resource{deviceClasses(), deviceTaintRules(), resourceClaims(), resourceClaimTemplates(), resourceSlices()}
 }
@@ -23,6 +22,9 @@ func deviceClasses() *Resource {
 	r := newRow[resourcev1.DeviceClass, resourcev1.DeviceClassList](resourcev1.SchemeGroupVersion, "deviceclasses", "DeviceClass")
 	r.Namespaced = false
 	r.Strategy.ReturnDeleted = true
+	r.Strategy.Validate = validator(func(c *resourcev1.DeviceClass) field.ErrorList {
+		return deviceSelectors(specPath.Child("selectors"), c.Spec.Selectors)
+	})
 	// The rule for the name is a declared one, of which there is none for a prefix; the name made of it is judged.
 	r.Strategy.ValidateName = func(name string, prefix bool) []string {
 		if prefix {
@@ -94,6 +96,12 @@ func deviceRequests(path *field.Path, requests []resourcev1.DeviceRequest) field
 			faults = append(faults, required(at.Child("exactly", "deviceClassName"), "")...)
 		default:
 			faults = append(faults, dnsSubdomain(at.Child("exactly", "deviceClassName"), r.Exactly.DeviceClassName)...)
+		}
+		if r.Exactly != nil {
+			faults = append(faults, deviceSelectors(at.Child("exactly", "selectors"), r.Exactly.Selectors)...)
+		}
+		for j, alternative := range r.FirstAvailable {
+			faults = append(faults, deviceSelectors(at.Child("firstAvailable").Index(j).Child("selectors"), alternative.Selectors)...)
 		}
 	}
 	return faults
