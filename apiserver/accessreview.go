@@ -22,8 +22,10 @@ func (s *Server) review(ctx context.Context, spec *authorizationv1.SubjectAccess
 		user.Extra[key] = values
 	}
 	action, faults := reviewedAction(spec)
-	reason, ok := s.authorize(ctx, user, action)
-	return authorizationv1.SubjectAccessReviewStatus{Allowed: ok, Reason: reason, EvaluationError: strings.Join(faults, "; ")}
+	decision, reason := s.decide(ctx, user, action)
+	return authorizationv1.SubjectAccessReviewStatus{
+		Allowed: decision == allowed, Denied: decision == denied, Reason: reason, EvaluationError: strings.Join(faults, "; "),
+	}
 }
 
 func reviewedAction(spec *authorizationv1.SubjectAccessReviewSpec) (action rbac.Request, faults []string) {

@@ -62,25 +62,31 @@ func (a byRole) decide(_ context.Context, user User, action rbac.Request) (decis
 // lock themselves out for good.
 func mayAll(user User) bool { return user.in(groupMasters) }
 
-// authorize decides on one action of a user; reason may be empty.
+// authorize says whether a user may do something; reason may be empty.
 func (s *Server) authorize(ctx context.Context, user User, action rbac.Request) (reason string, ok bool) {
+	decision, reason := s.decide(ctx, user, action)
+	return reason, decision == allowed
+}
+
+// decide asks the authorizers in their order. Without an opinion, the reason has all of theirs.
+func (s *Server) decide(ctx context.Context, user User, action rbac.Request) (decision, string) {
 	if mayAll(user) {
-		return "", true
+		return allowed, ""
 	}
 	if looking := action.Verb == "get" || action.Verb == "head"; looking && slices.Contains(publicPaths, healthRoot(action.Path)) {
-		return "", true
+		return allowed, ""
 	}
 	var reasons []string
 	for _, a := range s.authorizers {
 		decision, reason := a.decide(ctx, user, action)
 		if decision != noOpinion {
-			return reason, decision == allowed
+			return decision, reason
 		}
 		if reason != "" {
 			reasons = append(reasons, reason)
 		}
 	}
-	return strings.Join(reasons, "\n"), false
+	return noOpinion, strings.Join(reasons, "\n")
 }
 
 func (u User) rbac() rbac.User { return rbac.User{Name: u.Name, Groups: u.Groups} }
