@@ -296,7 +296,7 @@ authorizers:
 			c.get(maps, as("jill")...).ok()                                                         // no opinion, then RBAC
 			review := c.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"spec":{"user":"joe","resourceAttributes":{"verb":"list","resource":"pods"}}}`).ok()
 			require.Equal(t, map[string]any{"allowed": false, "denied": true, "reason": "as the judge says"}, review.object().Object["status"])
-			c.get(maps).ok()                                                                        // system:masters is not for others to judge
+			c.get(maps).ok() // system:masters is not for others to judge
 
 			h.answers(func(w http.ResponseWriter, _ map[string]any) { fmt.Fprint(w, "nonsense") })
 			node := clientFor(t, cluster.NodeREST("n1"))

@@ -96,6 +96,13 @@ func (o *ownership) typesOf(r *registry.Resource) (managedfields.TypeConverter, 
 	return o.custom[r], nil
 }
 
+// typesFor is typesOf for others.
+func (o *ownership) typesFor(r *registry.Resource) (managedfields.TypeConverter, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.typesOf(r)
+}
+
 // customTypes are the schemas of a custom resource in all its versions: who owns what is noted in any of them.
 func (o *ownership) customTypes(r *registry.Resource) (managedfields.TypeConverter, error) {
 	rows := []*registry.Resource{r}

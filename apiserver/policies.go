@@ -61,8 +61,17 @@ func (s *Server) paramsOf(kind schema.GroupVersionKind) (resource schema.GroupVe
 
 // fieldsOf knows the fields of a kind; nil if it is no kind of the table or of its subresources.
 func (s *Server) fieldsOf(kind schema.GroupVersionKind) managedfields.TypeConverter {
-	if s.table.ByKind(kind) == nil && !s.table.Scheme().Recognizes(kind) {
-		return nil
+	row := s.table.ByKind(kind)
+	switch {
+	case row != nil:
+		types, err := s.ownership.typesFor(row)
+		if err != nil {
+			s.log.Warn("policies cannot change objects of a kind", "kind", kind, "err", err)
+			return nil
+		}
+		return types
+	case s.table.Scheme().Recognizes(kind):
+		return s.ownership.converter()
 	}
-	return s.ownership.converter()
+	return nil
 }

@@ -171,6 +171,21 @@ func TestMutatingPolicyOfVersions(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(got.body), `"terminationMessagePath"`), "defaults of the container that the policy added: %s", got.body)
 }
 
+// So are custom resources, by the schema of their definition.
+func TestMutatingPolicyOfCustomResources(t *testing.T) {
+	_, c := start(t)
+	c.post(definitionsPath, boatDefinition("", `"masts":{"type":"integer"},"captain":{"type":"string"}`)).ok()
+	group, version, _ := strings.Cut(strings.TrimPrefix(boats, "/apis/"), "/")
+	version, _, _ = strings.Cut(version, "/")
+	c.post(mutationsPath, fmt.Sprintf(`{"metadata":{"name":"rig"},"spec":{"reinvocationPolicy":"Never","matchConstraints":{"resourceRules":[{"apiGroups":[%q],"apiVersions":[%q],"operations":["CREATE"],"resources":["boats"]}]},
+		"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{spec: Object.spec{masts: 2}}"}}]}}`, group, version)).ok()
+	c.post(mutatorsPath, `{"metadata":{"name":"rig"},"spec":{"policyName":"rig"}}`).ok()
+	c.until(func() bool {
+		got := c.post(boats+"?dryRun=All", boat("b", `,"spec":{"captain":"Thor"}`)).ok().object()
+		return fmt.Sprint(got.Object["spec"]) == "map[captain:Thor masts:2]"
+	})
+}
+
 // Expressions that do not compile are refused when the policy is written, in Kubernetes' words.
 func TestExpressionsMustCompile(t *testing.T) {
 	_, c := start(t)
