@@ -33,9 +33,9 @@ func lookIntoStore(t *testing.T, dir string) {
 
 	key := "/registry/configmaps/default/kept"
 	log := store("log")
-	require.Regexp(t, `txn +\d+ +kubernetes-admin \(kubectl.*\) +if mod\(`+key+`\) = 0: put `+key, log)
+	require.Regexp(t, `txn +\d+ +kubernetes-admin \(kubectl.*\) +[0-9a-f-]{36} +if mod\(`+key+`\) = 0: put `+key, log)
 	require.Contains(t, log, "configuration")
-	require.Regexp(t, `txn +\d+ +system:apiserver \(kontiki-apiserver\) +if mod\(/registry/namespaces/default\) = 0: put`, log)
+	require.Regexp(t, `txn +\d+ +system:apiserver \(kontiki-apiserver\) +\S+ +if mod\(/registry/namespaces/default\) = 0: put`, log)
 	require.NotRegexp(t, `(txn|note|lease\S*|compact) +\S+ +- `, log, "somebody asked for everything")
 	history := store("history", key)
 	require.Regexp(t, `(?m)^\d+\.0 +put +\d+ +1 .*kubernetes-admin`, history)
