@@ -49,9 +49,10 @@ func (m *Member) admit(conn net.Conn) error {
 	return ErrStranger
 }
 
-// knowsAny says whether one of the names is that of a member that this one knows.
+// knowsAny says whether one of the names is that of a member that this one knows. Its own it knows before it is noted: it
+// calls itself to be elected at once (electIfAlone).
 func (m *Member) knowsAny(names []string) bool {
-	return slices.ContainsFunc(m.LocalMembers(), func(i MemberInfo) bool {
+	return m.cfg.Name != "" && slices.Contains(names, m.cfg.Name) || slices.ContainsFunc(m.LocalMembers(), func(i MemberInfo) bool {
 		return slices.Contains(names, i.ID) || i.Name != "" && slices.Contains(names, i.Name)
 	})
 }

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -190,3 +192,19 @@ func TestJoinUnderItsOwnName(t *testing.T) {
 
 // anyone admits every connection.
 func anyone(net.Conn) error { return nil }
+
+// TestFirstStartUnderTLS: a new member takes its own message that makes it the leader at once, though nobody has noted its
+// name yet. It waited for the heartbeat timeout, and warned of itself.
+func TestFirstStartUnderTLS(t *testing.T) {
+	server, client := newAuthority(t).issue(t, "node-a")
+	n, err := Listen("127.0.0.1:0", "", server, always(client))
+	require.NoError(t, err)
+	var log bytes.Buffer // read after Close, when nobody writes any more
+	m := openMember(t, Config{Dir: t.TempDir(), NodeID: "a", Name: "node-a", Network: n, RequestTimeout: 30 * time.Second, Bootstrap: true,
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	require.NoError(t, m.WaitReady(t.Context()))
+	require.NoError(t, m.Close())
+	require.Contains(t, log.String(), "entering leader state")
+	require.NotContains(t, log.String(), "refused raft messages")
+	require.NotContains(t, log.String(), "heartbeat timeout reached")
+}
