@@ -30,6 +30,10 @@ type turns struct {
 // on the same network needs for a read and a write.
 const headStart = 2 * time.Millisecond
 
+// patience is how long an update waits for its turn. Who has it may be asking a webhook, for seconds, or one that wants to
+// write the same object: then the others go on beside it, as they would in another server.
+const patience = 250 * time.Millisecond
+
 // turn is that of one key. It exists while somebody has it or waits for it.
 type turn struct {
 	taken   bool
@@ -52,12 +56,23 @@ type waiter struct {
 // lost says that a waiter comes too late.
 func (t *turn) lost(w *waiter) bool { return w.from != 0 && w.from < t.revision }
 
-// take waits for the turn of a key, or for ctx. from is the revision that the change is for, 0 if it is for any.
+// take waits for the turn of a key, or for ctx. After a while it goes on without: what it returns then is nobody's turn.
+// from is the revision that the change is for, 0 if it is for any.
 func (t *turns) take(ctx context.Context, key string, from int64) (*turn, error) {
 	mine, w := t.enter(key, from)
 	select {
 	case <-w.granted:
 		return mine, nil
+	default:
+	}
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
+	select {
+	case <-w.granted:
+		return mine, nil
+	case <-enough.C:
+		t.giveUp(key, mine, w)
+		return &turn{}, nil
 	case <-ctx.Done():
 		t.giveUp(key, mine, w)
 		return nil, ctx.Err()
@@ -93,10 +108,13 @@ func (t *turns) giveUp(key string, mine *turn, w *waiter) {
 	t.next(key, mine)
 }
 
-// pass gives the turn to the next one.
+// pass gives the turn to the next one. Nobody's turn is passed to nobody.
 func (t *turns) pass(key string, mine *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !mine.taken {
+		return
+	}
 	mine.taken = false
 	t.next(key, mine)
 }

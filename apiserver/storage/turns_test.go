@@ -74,6 +74,9 @@ func TestUpdatesTakeTurns(t *testing.T) {
 		require.Equal(t, 1, open(), "the others wait")
 		clients.Wait()
 		require.Equal(t, 8, kv.txns)
+		kv.Release()
+		synctest.Wait()
+		kv.Hold()
 
 		// Those whose change is for a version that is no longer there are told so without a transaction.
 		errStale := errors.New("stale")
@@ -181,5 +184,38 @@ func TestWhoHasLostIsToldInTurn(t *testing.T) {
 		clients.Wait()
 		require.Len(t, told, 4)
 		require.Equal(t, 4*time.Millisecond, time.Since(began), "the two that were left had to wait for the one before")
+	})
+}
+
+// An update that takes long to decide, with a webhook that is slow or wants to write the same object, holds nobody up for
+// long: what comes meanwhile goes on beside it, and it decides once more.
+func TestSlowDecisionsHoldNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newEnv(t, modelKV{watchtest.New()}, storage.Config{}).configMaps()
+		object := configMap("a", nil)
+		object.Data["n"] = "0"
+		mustCreate(t, s, object)
+		decisions := 0
+		slow := func(current *watch.Object) (runtime.Object, error) {
+			if decisions++; decisions == 1 {
+				time.Sleep(10 * time.Second)
+			}
+			return increment(current)
+		}
+		var first sync.WaitGroup
+		first.Go(func() {
+			_, err := s.Update(t.Context(), "t", "a", storage.UpdateOptions{}, slow)
+			require.NoError(t, err)
+		})
+		synctest.Wait()
+		began := time.Now()
+		_, err := s.Update(t.Context(), "t", "a", storage.UpdateOptions{}, increment)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), time.Second)
+		first.Wait()
+		require.Equal(t, 2, decisions)
+		got, err := s.Get(t.Context(), "t", "a", storage.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "2", got.Object().(*corev1.ConfigMap).Data["n"], "no update is lost")
 	})
 }
