@@ -29,7 +29,7 @@ func (s *served) model(v2 bool, refer func(reflect.Type) spec.Schema) (*spec.Sch
 	}
 	shown = shown.Unfold()
 	if v2 {
-		shown = openapiv2.ToStructuralOpenAPIV2(shown.StripValueValidations().StripNullable())
+		shown = openapiv2.ToStructuralOpenAPIV2(shown)
 	}
 	out := shown.ToKubeOpenAPI()
 	m := modeller{v2: v2, refer: refer}

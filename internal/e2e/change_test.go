@@ -164,7 +164,9 @@ func TestReconcile(t *testing.T) {
 			return `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"reader","namespace":"` + ns + `"},` +
 				`"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":[` + verbs + `]}]}`
 		}
-		verbs := func() string { return k.ok(t, n, "-n", ns, "get", "role", "reader", "-o", "jsonpath={.rules[*].verbs}") }
+		verbs := func() string {
+			return k.ok(t, n, "-n", ns, "get", "role", "reader", "-o", "jsonpath={.rules[*].verbs}")
+		}
 		k.okInput(t, n, role(`"get"`), "auth", "reconcile", "-f", "-")
 		k.okInput(t, n, role(`"list"`), "auth", "reconcile", "-f", "-")
 		require.Equal(t, `["get"] ["list"]`, verbs())
