@@ -54,7 +54,8 @@ func TestStoreOfAnyMember(t *testing.T) {
 	require.Equal(t, "Leader", members[done[2].Name].Status.Role, "the leader last")
 	for _, d := range done {
 		require.Empty(t, d.Error)
-		require.LessOrEqual(t, d.BytesAfter, d.BytesBefore)
+		require.NotZero(t, d.BytesBefore)
+		require.Less(t, d.BytesAfter, d.BytesBefore+1<<20, "the members go on writing meanwhile, but not that much")
 	}
 	require.Empty(t, b.store("defrag", "--member", "n3"))
 
