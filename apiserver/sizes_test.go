@@ -12,7 +12,7 @@ import (
 )
 
 // TestAP31_SizeLimits: what client-side apply of a large manifest runs into, what server-side apply does not, and how large the
-// data of ConfigMaps and Secrets may be. (The case's custom resource definitions come with a later issue.)
+// data of ConfigMaps and Secrets may be. (The definitions of the case: TestAP31_BigDefinitions.)
 func TestAP31_SizeLimits(t *testing.T) {
 	_, c := start(t)
 	withAnnotation := func(size int) string {

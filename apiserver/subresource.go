@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -207,12 +208,16 @@ func (s *Server) serveQuestion(w http.ResponseWriter, r *http.Request, t *target
 }
 
 func (s *Server) command(ctx context.Context, t *target, body runtime.Object, options writeOptions) error {
-	_, err := t.store.Update(ctx, t.namespace, t.name, storage.UpdateOptions{DryRun: options.dryRun}, func(current *watch.Object) (runtime.Object, error) {
+	told, err := t.store.Update(ctx, t.namespace, t.name, storage.UpdateOptions{DryRun: options.dryRun}, func(current *watch.Object) (runtime.Object, error) {
 		obj := current.Object().DeepCopyObject()
 		return obj, t.sub.Create(ctx, obj, body)
 	})
 	if err != nil || t.sub.DeleteOptions == nil {
 		return t.storeError(err, t.name)
+	}
+	pod := told.Object.Object().(*corev1.Pod) // only pods are evicted
+	if err := s.spendDisruption(ctx, pod, options); err != nil {
+		return err
 	}
 	deletion := t.sub.DeleteOptions(body)
 	if deletion == nil {

@@ -64,7 +64,7 @@ func (m *manager) addAll() error {
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
-		addResourceQuota, addProtection,
+		addResourceQuota, addProtection, addDisruption,
 		addSecretToken, addServiceCIDR,
 		addPolicyTypes,
 	} {

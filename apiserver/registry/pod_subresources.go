@@ -114,7 +114,7 @@ func setPodScheduled(p *corev1.Pod) {
 	p.Status.Conditions = append(p.Status.Conditions, scheduled)
 }
 
-// eviction is a delete that asks first. Not yet: PodDisruptionBudgets (issue 4), so it never refuses.
+// eviction is a delete that asks the disruption budgets first (apiserver/evict.go).
 func eviction() Subresource {
 	return Subresource{
 		Name:          "eviction",

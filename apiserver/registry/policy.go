@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// policyRows. Not yet: evictions do not ask the budgets (see pod_subresources.go).
+// policyRows: budgets, which evictions ask (apiserver/evict.go) and a controller counts.
 func policyRows() []*Resource {
 	r := newRow[policyv1.PodDisruptionBudget, policyv1.PodDisruptionBudgetList](policyv1.SchemeGroupVersion, "poddisruptionbudgets", "PodDisruptionBudget")
 	r.ShortNames = []string{"pdb"}
