@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	maxDisrupted = 2000
 	// evictionRetrySeconds is when to try again after a budget that is still being counted.
 	evictionRetrySeconds = 10
+	// twoBudgets is what Kubernetes says of a pod that two budgets select.
+	twoBudgets = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 	// violation is what whoever evicts is told; the cause says by how much.
 	violation = "Cannot evict pod as it would violate the pod's disruption budget."
 )
@@ -77,7 +80,7 @@ func (s *Server) budgetOf(ctx context.Context, pod *corev1.Pod) (found *policyv1
 			continue // one with a selector that is none selects nothing
 		}
 		if found != nil {
-			return nil, apierrors.NewInternalError(fmt.Errorf("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
+			return nil, apierrors.NewInternalError(errors.New(twoBudgets))
 		}
 		found = budget
 	}
