@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -80,7 +79,7 @@ func (s *Server) budgetOf(ctx context.Context, pod *corev1.Pod) (found *policyv1
 			continue // one with a selector that is none selects nothing
 		}
 		if found != nil {
-			return nil, apierrors.NewInternalError(errors.New(twoBudgets))
+			return nil, apierrors.NewInternalError(fmt.Errorf("%s", twoBudgets))
 		}
 		found = budget
 	}
