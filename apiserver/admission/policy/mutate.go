@@ -34,7 +34,7 @@ func (m mutator) Mutate(ctx context.Context, r *admission.Request) error {
 	if r.Operation == admission.Delete || dynamic.Exempt(r) {
 		return nil
 	}
-	now, err := m.p.policies(ctx)
+	now, err := m.p.current.Get(ctx)
 	if err != nil || len(now.mutating) == 0 {
 		return err
 	}

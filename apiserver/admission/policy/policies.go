@@ -5,8 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,13 +47,12 @@ type Objects struct {
 
 // Policies are those in use. They are safe for concurrent use.
 type Policies struct {
-	config Config
+	config  Config
+	current *dynamic.InUse[Objects, inUse]
 
-	mu         sync.Mutex // one Set at a time; guards the two below
+	// Of use alone, which is called once at a time: what is compiled already.
 	validating map[generation]*validating
 	mutating   map[generation]*mutating
-
-	now atomic.Pointer[inUse]
 }
 
 // generation is one state of what a policy says.
@@ -82,19 +79,17 @@ func New(config Config) *Policies {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Policies{config: config}
+	p := &Policies{config: config}
+	p.current = dynamic.NewInUse(config.Load, p.use)
+	return p
 }
 
 // Set takes policies into use, for requests that come from now on: in the order of their names, the bindings of each in
 // the order of theirs.
-func (p *Policies) Set(o Objects) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.set(o)
-}
+func (p *Policies) Set(o Objects) { p.current.Set(o) }
 
-// set is Set. p.mu is held.
-func (p *Policies) set(o Objects) {
+// use compiles policies and bindings.
+func (p *Policies) use(o Objects) *inUse {
 	next := &inUse{}
 	bindings := map[string][]*binding{}
 	for _, b := range byName(o.ValidatingBindings) {
@@ -106,7 +101,7 @@ func (p *Policies) set(o Objects) {
 		bindings[b.Spec.PolicyName] = append(bindings[b.Spec.PolicyName], compileBinding(b.Name, b.Spec.MatchResources, b.Spec.ParamRef, nil))
 	}
 	next.mutating, p.mutating = bind(byName(o.Mutating), p.mutating, compileMutating, bindings)
-	p.now.Store(next)
+	return next
 }
 
 // bind compiles policies that have bindings, but for those that have not changed, and puts them together.
@@ -129,21 +124,4 @@ func bind[O metav1.Object, P any](objects []O, before map[generation]P, compile 
 
 func byName[O metav1.Object](list []O) []O {
 	return slices.SortedFunc(slices.Values(list), func(a, b O) int { return cmp.Compare(a.GetName(), b.GetName()) })
-}
-
-// policies are those in use. If none have been read yet, they are read now.
-func (p *Policies) policies(ctx context.Context) (*inUse, error) {
-	if now := p.now.Load(); now != nil {
-		return now, nil
-	}
-	o, err := p.config.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now.Load() == nil { // else a Set has come in between, and may know more
-		p.set(o)
-	}
-	return p.now.Load(), nil
 }

@@ -41,7 +41,7 @@ func (v validator) Validate(ctx context.Context, r *admission.Request) error {
 	if dynamic.Exempt(r) {
 		return nil
 	}
-	now, err := v.p.policies(ctx)
+	now, err := v.p.current.Get(ctx)
 	if err != nil || len(now.validating) == 0 {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
@@ -41,9 +40,10 @@ type Configurations struct {
 type Webhooks struct {
 	config Config
 
-	mu      sync.Mutex // one Set at a time; guards clients
+	current *dynamic.InUse[Configurations, inUse]
+
+	mu      sync.Mutex // guards clients
 	clients *clients
-	now     atomic.Pointer[inUse]
 }
 
 // inUse is one state of the configuration, in the order in which hooks are asked.
@@ -54,19 +54,19 @@ func New(config Config) *Webhooks {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Webhooks{config: config, clients: newClients(config.Endpoint)}
+	w := &Webhooks{config: config, clients: newClients(config.Endpoint)}
+	w.current = dynamic.NewInUse(config.Load, w.use)
+	return w
 }
 
 // Set takes configurations into use, for requests that come from now on. Hooks are in the order of their configurations'
 // names, those of one configuration as they stand there.
-func (w *Webhooks) Set(c Configurations) {
+func (w *Webhooks) Set(c Configurations) { w.current.Set(c) }
+
+// use makes the hooks of configurations.
+func (w *Webhooks) use(c Configurations) *inUse {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.set(c)
-}
-
-// set is Set. w.mu is held.
-func (w *Webhooks) set(c Configurations) {
 	w.clients.begin()
 	next := &inUse{}
 	mutating := slices.SortedFunc(slices.Values(c.Mutating), func(a, b *admissionv1.MutatingWebhookConfiguration) int { return cmp.Compare(a.Name, b.Name) })
@@ -78,24 +78,7 @@ func (w *Webhooks) set(c Configurations) {
 		next.validating = append(next.validating, hooksOf(one.Name, asMutating(one.Webhooks), w.clients)...)
 	}
 	w.clients.end()
-	w.now.Store(next)
-}
-
-// hooks are those in use. If none have been read yet, they are read now.
-func (w *Webhooks) hooks(ctx context.Context) (*inUse, error) {
-	if now := w.now.Load(); now != nil {
-		return now, nil
-	}
-	c, err := w.config.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.now.Load() == nil { // else a Set has come in between, and may know more
-		w.set(c)
-	}
-	return w.now.Load(), nil
+	return next
 }
 
 // Close closes idle connections to hooks.

@@ -29,7 +29,7 @@ func (m mutator) Mutate(ctx context.Context, r *admission.Request) error {
 	if dynamic.Exempt(r) {
 		return nil
 	}
-	now, err := m.w.hooks(ctx)
+	now, err := m.w.current.Get(ctx)
 	if err != nil || len(now.mutating) == 0 {
 		return err
 	}

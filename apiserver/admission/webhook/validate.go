@@ -28,7 +28,7 @@ func (v validator) Validate(ctx context.Context, r *admission.Request) error {
 	if dynamic.Exempt(r) {
 		return nil
 	}
-	now, err := v.w.hooks(ctx)
+	now, err := v.w.current.Get(ctx)
 	if err != nil || len(now.validating) == 0 {
 		return err
 	}
