@@ -71,7 +71,6 @@ func defaultSecret(s *corev1.Secret) {
 	s.StringData = nil
 }
 
-// serviceAccounts. Not yet: the token subresource (it needs a signing key).
 // coreEvents is the row that events are stored under, also those of events.k8s.io.
 func coreEvents() *Resource {
 	r := newRow[corev1.Event, corev1.EventList](corev1.SchemeGroupVersion, "events", "Event")

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// limitRanges. Not yet: admission, which applies them to pods.
+// limitRanges. Admission applies them to pods (apiserver/admission/limitranger.go).
 func limitRanges() *Resource {
 	r := newRow[corev1.LimitRange, corev1.LimitRangeList](corev1.SchemeGroupVersion, "limitranges", "LimitRange")
 	r.ShortNames = []string{"limits"}
@@ -49,7 +49,7 @@ func defaultLimitRange(l *corev1.LimitRange) {
 	}
 }
 
-// resourceQuotas. What is refused is in resourcequota_validation.go. Not yet: admission, which counts.
+// resourceQuotas. What is refused is in resourcequota_validation.go. Admission counts (apiserver/admission/resourcequota.go).
 func resourceQuotas() *Resource {
 	r := newRow[corev1.ResourceQuota, corev1.ResourceQuotaList](corev1.SchemeGroupVersion, "resourcequotas", "ResourceQuota")
 	r.ShortNames = []string{"quota"}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// persistentVolumes. What is refused is in persistentvolume_validation.go. Not yet: the finalizer that protects
-// a volume in use (it comes with the controller that takes it away again).
+// persistentVolumes. What is refused is in persistentvolume_validation.go; the finalizer that protects
+// a volume in use comes from admission.
 func persistentVolumes() *Resource {
 	r := newRow[corev1.PersistentVolume, corev1.PersistentVolumeList](corev1.SchemeGroupVersion, "persistentvolumes", "PersistentVolume")
 	r.ShortNames, r.Namespaced = []string{"pv"}, false

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// persistentVolumeClaims. What is refused is in persistentvolumeclaim_validation.go. Not yet: the default storage
-// class and the protecting finalizer (they come with the volume controllers).
+// persistentVolumeClaims. What is refused is in persistentvolumeclaim_validation.go; the default storage
+// class and the protecting finalizer come from admission.
 func persistentVolumeClaims() *Resource {
 	r := newRow[corev1.PersistentVolumeClaim, corev1.PersistentVolumeClaimList](corev1.SchemeGroupVersion, "persistentvolumeclaims", "PersistentVolumeClaim")
 	r.ShortNames = []string{"pvc"}

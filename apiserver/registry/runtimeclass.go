@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// nodeRows are those of node.k8s.io. Not yet: pods do not get the overhead and the scheduling rules
-// of their class.
+// nodeRows are those of node.k8s.io. Pods get the overhead and the scheduling rules of their class from
+// admission.
 func nodeRows() []*Resource {
 	r := newRow[nodev1.RuntimeClass, nodev1.RuntimeClassList](nodev1.SchemeGroupVersion, "runtimeclasses", "RuntimeClass")
 	r.Namespaced = false
