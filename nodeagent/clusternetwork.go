@@ -26,6 +26,10 @@ type ClusterNetwork struct {
 	DNS []netip.Addr
 }
 
+// servicesLock is the socket that the one agent holds which serves Services in a network namespace. Abstract sockets are per
+// namespace, and go with their process.
+const servicesLock = "@kontiki/services"
+
 // clusterNetwork is the parts of a node's network that follow the API.
 type clusterNetwork struct {
 	peers *peerRoutes
@@ -45,9 +49,8 @@ func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory) *clu
 	if a.cfg.ClusterNetwork == nil {
 		return n
 	}
-	// One agent in a network namespace serves Services. Abstract sockets are per namespace, and go with their process.
 	var err error
-	if n.lock, err = net.Listen("unix", "@kontiki/services"); err != nil {
+	if n.lock, err = net.Listen("unix", servicesLock); err != nil {
 		a.log.Warn("another agent on this machine serves Services and DNS: pods of this one do without", "err", err)
 		return n
 	}
@@ -154,7 +157,7 @@ func (n *clusterNetwork) closeSockets() {
 // RemoveServiceRules takes the rules of Services from this machine, for hosts that stop the containers too and want nothing
 // left; not while another agent needs them.
 func RemoveServiceRules(ctx context.Context) error {
-	lock, err := net.Listen("unix", "@kontiki/services")
+	lock, err := net.Listen("unix", servicesLock)
 	if err != nil {
 		return nil
 	}

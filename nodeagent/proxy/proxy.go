@@ -57,6 +57,7 @@ type Proxy struct {
 	rules map[string][]*ruleset // by service, one for each table
 	flows map[string][]flow     // UDP frontends by service
 	stale map[flowKey]flow      // of those that changed since flows were forgotten
+	told  map[element]string    // elements that two Services claim, and the Service that goes without
 }
 
 // New prepares a proxy. The error wraps ErrConfig, or ErrNoNFTables where the machine cannot have one.
@@ -69,7 +70,7 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		cfg: cfg, log: cfg.Log.With("component", "proxy"), at: here{node: cfg.Node}, pending: newPending(), health: newHealthChecks(cfg.Log),
-		rules: map[string][]*ruleset{}, flows: map[string][]flow{}, stale: map[flowKey]flow{},
+		rules: map[string][]*ruleset{}, flows: map[string][]flow{}, stale: map[flowKey]flow{}, told: map[element]string{},
 	}
 	for _, f := range families(cfg.ServiceCIDRs, cfg.PodCIDRs) {
 		t, err := newTable(f, cfg.Table)
@@ -245,7 +246,10 @@ func (p *Proxy) sum(table int) *ruleset {
 	all := newRuleset()
 	for _, key := range keys {
 		for _, e := range all.merge(p.rules[key][table]) {
-			p.log.Warn("another Service has this address and port", "service", key, "what", e.key)
+			if p.told[e] != key { // once, and not with every change of anything
+				p.told[e] = key
+				p.log.Warn("another Service has this address and port", "service", key, "what", e.key)
+			}
 		}
 	}
 	return all
