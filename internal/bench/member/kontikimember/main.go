@@ -1,4 +1,3 @@
-// Program kontikimember is a member of a Kontiki store that internal/bench/compare starts and loads.
 package main
 
 import (
