@@ -4,10 +4,8 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,50 +17,19 @@ import (
 
 // testAgent is `kontiki agent` with a simulated runtime.
 type testAgent struct {
-	t         *testing.T
+	*background
 	dir, port string
-	cmd       *exec.Cmd
-	log       string
-	ended     chan struct{}
 }
 
 func newAgent(t *testing.T) *testAgent {
-	a := &testAgent{t: t, dir: filepath.Join(t.TempDir(), "w1"), port: freePort(t), log: filepath.Join(t.TempDir(), "log")}
-	t.Cleanup(a.kill)
-	return a
+	return &testAgent{background: newBackground(t), dir: filepath.Join(t.TempDir(), "w1"), port: freePort(t)}
 }
 
 // start runs the agent at the machine's own address: nobody gets a certificate for a loopback one.
 func (a *testAgent) start(server string, more ...string) {
 	a.t.Helper()
-	a.cmd, a.ended = program(append([]string{"agent", "--data-dir", a.dir, "--node-name", "w1", "--server", server, "--node-ip", hostcheck.NodeIP().String(),
-		"--agent-port", a.port, "--node-runtime", "simulated"}, more...)...), make(chan struct{})
-	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	require.NoError(a.t, err)
-	defer log.Close()
-	a.cmd.Stderr = log
-	require.NoError(a.t, a.cmd.Start())
-	go func(cmd *exec.Cmd, ended chan struct{}) { _ = cmd.Wait(); close(ended) }(a.cmd, a.ended)
-}
-
-func (a *testAgent) logged() string {
-	text, err := os.ReadFile(a.log)
-	require.NoError(a.t, err)
-	return string(text)
-}
-
-func (a *testAgent) kill() {
-	if a.cmd != nil {
-		_ = a.cmd.Process.Kill()
-		<-a.ended
-	}
-}
-
-func (a *testAgent) stop() {
-	a.t.Helper()
-	require.NoError(a.t, a.cmd.Process.Signal(syscall.SIGTERM))
-	<-a.ended
-	require.Zero(a.t, a.cmd.ProcessState.ExitCode(), a.logged())
+	a.run(append([]string{"agent", "--data-dir", a.dir, "--node-name", "w1", "--server", server, "--node-ip", hostcheck.NodeIP().String(),
+		"--agent-port", a.port, "--node-runtime", "simulated"}, more...)...)
 }
 
 func (s *testServer) url() string { return "https://127.0.0.1:" + s.https }

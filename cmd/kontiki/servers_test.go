@@ -3,10 +3,8 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,19 +15,15 @@ import (
 
 // testServer is `kontiki server --agent=false` on loopback, with ports of its own that it keeps.
 type testServer struct {
-	t                        *testing.T
+	*background
 	name, dir                string
 	https, clientPort, peers string
-	cmd                      *exec.Cmd
-	log                      string
-	ended                    chan struct{}
 }
 
 func newServer(t *testing.T, name string) *testServer {
-	s := &testServer{t: t, name: name, dir: filepath.Join(t.TempDir(), name), https: freePort(t), clientPort: freePort(t), peers: freePort(t)}
-	s.log = filepath.Join(t.TempDir(), "log")
-	t.Cleanup(s.kill)
-	return s
+	return &testServer{
+		background: newBackground(t), name: name, dir: filepath.Join(t.TempDir(), name), https: freePort(t), clientPort: freePort(t), peers: freePort(t),
+	}
 }
 
 func (s *testServer) peerURL() string { return "https://127.0.0.1:" + s.peers }
@@ -41,13 +35,7 @@ func (s *testServer) args(more ...string) []string {
 
 func (s *testServer) start(more ...string) {
 	s.t.Helper()
-	s.cmd, s.ended = program(s.args(more...)...), make(chan struct{})
-	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	require.NoError(s.t, err)
-	defer log.Close()
-	s.cmd.Stderr = log
-	require.NoError(s.t, s.cmd.Start())
-	go func() { _ = s.cmd.Wait(); close(s.ended) }()
+	s.run(s.args(more...)...)
 }
 
 // ready waits until the log says so.
@@ -59,26 +47,6 @@ func (s *testServer) ready() {
 		}
 	}()
 	require.Eventually(s.t, func() bool { return strings.Contains(s.logged(), "msg=ready") }, 60*time.Second, 20*time.Millisecond, s.name)
-}
-
-func (s *testServer) logged() string {
-	text, err := os.ReadFile(s.log)
-	require.NoError(s.t, err)
-	return string(text)
-}
-
-func (s *testServer) kill() {
-	if s.cmd != nil {
-		_ = s.cmd.Process.Kill()
-		<-s.ended
-	}
-}
-
-func (s *testServer) stop() {
-	s.t.Helper()
-	require.NoError(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
-	<-s.ended
-	require.Zero(s.t, s.cmd.ProcessState.ExitCode(), s.logged())
 }
 
 // fails waits for the server to end by itself and returns the last line of what it said.
