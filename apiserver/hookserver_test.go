@@ -157,7 +157,7 @@ func (c *client) inUse(h *hookServer) {
 // until polls, with a deadline.
 func (c *client) until(ok func() bool) {
 	c.t.Helper()
-	require.Eventually(c.t, ok, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(c.t, ok, time.Minute, 5*time.Millisecond)
 }
 
 // patchOf is a mutating hook's answer.

@@ -167,8 +167,11 @@ func TestMutatingPolicyOfVersions(t *testing.T) {
 		got := c.post("/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers?dryRun=All", scaler).ok().object()
 		return fmt.Sprint(got.Object["spec"].(map[string]any)["minReplicas"]) == "2"
 	})
-	got := c.post("/apis/apps/v1/namespaces/default/deployments?dryRun=All", deployment("d", "")).ok()
-	require.Equal(t, 2, strings.Count(string(got.body), `"terminationMessagePath"`), "defaults of the container that the policy added: %s", got.body)
+	// Each container has the defaults, also the one that the policy added.
+	c.until(func() bool {
+		got := c.post("/apis/apps/v1/namespaces/default/deployments?dryRun=All", deployment("d", "")).ok()
+		return strings.Count(string(got.body), `"terminationMessagePath"`) == 2
+	})
 }
 
 // So are custom resources, by the schema of their definition.
