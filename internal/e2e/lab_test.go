@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,13 +134,18 @@ func TestLab(t *testing.T) {
 		return err == nil && strings.Contains(out, "in-the-majority") && strings.Contains(out, "after-the-kill")
 	}, 30*time.Second, 50*time.Millisecond, "the one that was cut off has caught up")
 
+	var made struct{ Cgroups string }
+	state, err := os.ReadFile(filepath.Join(l.dir, "lab.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(state, &made))
 	l.ok("down")
 	require.NoDirExists(t, l.dir)
 	left, err := exec.Command("sh", "-c", "ip netns; ip -o link; ps -eo args").CombinedOutput()
 	require.NoError(t, err)
 	require.NotContains(t, string(left), "kontiki-lab")
 	require.NotContains(t, string(left), l.dir)
-	cgroups, _ := filepath.Glob("/sys/fs/cgroup/*/kontiki-lab-*")
+	require.NotEmpty(t, made.Cgroups)
+	cgroups, _ := filepath.Glob("/sys/fs/cgroup/*/" + made.Cgroups + "-*")
 	require.Empty(t, cgroups)
 }
 

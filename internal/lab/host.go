@@ -29,7 +29,7 @@ func (h *Host) dataDir() string   { return filepath.Join(h.dir(), "data") }
 func (h *Host) logFile() string   { return filepath.Join(h.dir(), "log") }
 func (h *Host) namespace() string { return prefix + "-" + h.Name }
 func (h *Host) url() string       { return "https://" + h.Address + ":6443" }
-func (h *Host) cgroup() string    { return prefix + "-" + h.Name }
+func (h *Host) cgroup() string    { return h.lab.Cgroups + "-" + h.Name }
 
 // arguments are the machine's command line, but for how it joins. An agent that has joined needs to hear again where.
 func (h *Host) arguments() []string {

@@ -30,6 +30,7 @@ type Lab struct {
 	Program string    `json:"program"` // the kontiki that the machines run
 	Runtime string    `json:"runtime"` // their --node-runtime
 	Started time.Time `json:"started"`
+	Cgroups string    `json:"cgroups"` // begins the names of the machines' cgroups: namespaces do not part those of two labs
 	Hosts   []*Host   `json:"hosts"`
 }
 

@@ -34,6 +34,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, errors.Join(ErrUp, err)
 	}
 	l := &Lab{Dir: o.Dir, Program: o.Program, Runtime: o.Runtime, Started: time.Now().UTC()}
+	l.Cgroups = prefix + "-" + strconv.FormatInt(l.Started.UnixNano(), 36)
 	for i := range o.Servers {
 		l.add(fmt.Sprint("s", i+1), true)
 	}
