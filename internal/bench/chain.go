@@ -45,9 +45,15 @@ func chains() []*guarded {
 				"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook")
 		}},
 		{what: "roles and admission, as by default", user: pki.Scheduler, change: func(string, *controlplane.Config) {}},
-		{what: "and an audit log of all writes", user: pki.Scheduler, change: func(dir string, c *controlplane.Config) {
-			c.Audit.File = &audit.FileConfig{Path: filepath.Join(dir, "audit.log"), Mode: audit.ModeBlocking}
-		}},
+		{what: "and an audit log of all writes, in batches", user: pki.Scheduler, change: withAuditLog(audit.ModeBatch)},
+		{what: "and an audit log of all writes, before the answer", user: pki.Scheduler, change: withAuditLog(audit.ModeBlocking)},
+	}
+}
+
+// withAuditLog adds a log in which every write is, by the default policy.
+func withAuditLog(mode audit.Mode) func(string, *controlplane.Config) {
+	return func(dir string, c *controlplane.Config) {
+		c.Audit.File = &audit.FileConfig{Path: filepath.Join(dir, "audit.log"), Mode: mode}
 	}
 }
 
