@@ -56,10 +56,13 @@ func (r *references) collect(v reflect.Value) {
 		r.note(v.Interface())
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
+			if !field.IsExported() { // as those of a Quantity, which cannot be looked at
+				continue
+			}
 			if ref, ok := v.Field(i).Interface().(*corev1.LocalObjectReference); ok && ref != nil {
 				r.secrets = append(r.secrets, ref.Name) // such fields of volumes are all called SecretRef, or NodePublishSecretRef
 			}
-			if field.IsExported() && field.Type != quantities {
+			if field.Type != quantities {
 				r.collect(v.Field(i))
 			}
 		}
