@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -79,6 +81,37 @@ func TestIntroduce(t *testing.T) {
 	w := httptest.NewRecorder()
 	introduce(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	require.Equal(t, "Ahoy! I am pod p in namespace ns on node n.\n", w.Body.String())
+}
+
+// TestReach tries one of each kind, and one that does not answer.
+func TestReach(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { tcp.Close() })
+	go func() {
+		for conn, err := tcp.Accept(); err == nil; conn, err = tcp.Accept() {
+			go func() {
+				defer conn.Close()
+				_, _ = io.Copy(conn, conn)
+			}()
+		}
+	}()
+	web := httptest.NewServer(http.HandlerFunc(introduce))
+	t.Cleanup(web.Close)
+	for target, answer := range map[string]string{
+		"tcp://" + tcp.Addr().String(): "echoed 127.0.0.1:",
+		web.URL + "/":                  "I am pod",
+		"dns://127.0.0.1":              "127.0.0.1",
+	} {
+		said, err := reachOne(t.Context(), target)
+		require.NoError(t, err, target)
+		require.Contains(t, said, answer, target)
+	}
+	web.Close()
+	output, code := hello("", "reach", "tcp://"+tcp.Addr().String(), web.URL, "ftp://x")
+	require.Equal(t, 1, code)
+	require.Equal(t, 2, strings.Count(output, "FAILED: "), output)
+	require.Contains(t, output, " echoed ")
 }
 
 func TestPauseEndsWithTheSignal(t *testing.T) {
