@@ -5,16 +5,14 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // kubernetesName is the Service, in namespace default, by which pods find the API.
 const kubernetesName = "kubernetes"
 
-// bootstrapKubernetesService keeps the Service and this server's place among its endpoints.
+// bootstrapKubernetesService keeps the Service, and takes this server's place among its endpoints (serverlease.go).
 func (s *Server) bootstrapKubernetesService(ctx context.Context) error {
 	if err := s.bootstrapServiceCIDR(ctx); err != nil {
 		return err
@@ -27,13 +25,7 @@ func (s *Server) bootstrapKubernetesService(ctx context.Context) error {
 			return err
 		}
 	}
-	if !reachable(s.config.AdvertiseAddress) {
-		return nil
-	}
-	if err := s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesEndpoints(), s.fitEndpoints); err != nil {
-		return err
-	}
-	return s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesSlice(), s.fitSlice)
+	return s.takePlace(ctx)
 }
 
 // reachable says whether pods could reach an address of this machine: endpoints must not name others.
@@ -79,50 +71,4 @@ func dnsService(address string) *corev1.Service {
 			},
 		},
 	}
-}
-
-// The endpoints of the Service are this server alone.
-//
-// Not yet: several servers. Each will hold a lease, and those whose lease is good are the endpoints.
-
-func (s *Server) kubernetesEndpoints() *corev1.Endpoints {
-	e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{
-		Name: kubernetesName, Namespace: metav1.NamespaceDefault,
-		Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"},
-	}}
-	s.fitEndpoints(e)
-	return e
-}
-
-func (s *Server) fitEndpoints(obj runtime.Object) {
-	obj.(*corev1.Endpoints).Subsets = []corev1.EndpointSubset{{
-		Addresses: []corev1.EndpointAddress{{IP: s.config.AdvertiseAddress.String()}},
-		Ports:     []corev1.EndpointPort{{Name: "https", Port: int32(s.config.AdvertisePort), Protocol: corev1.ProtocolTCP}},
-	}}
-}
-
-func (s *Server) kubernetesSlice() *discoveryv1.EndpointSlice {
-	family := discoveryv1.AddressTypeIPv4
-	if s.config.AdvertiseAddress.Is6() {
-		family = discoveryv1.AddressTypeIPv6
-	}
-	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: kubernetesName, Namespace: metav1.NamespaceDefault,
-			Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesName},
-		},
-		AddressType: family,
-	}
-	s.fitSlice(slice)
-	return slice
-}
-
-func (s *Server) fitSlice(obj runtime.Object) {
-	slice := obj.(*discoveryv1.EndpointSlice)
-	name, port, protocol, ready := "https", int32(s.config.AdvertisePort), corev1.ProtocolTCP, true
-	slice.Ports = []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}}
-	slice.Endpoints = []discoveryv1.Endpoint{{
-		Addresses:  []string{s.config.AdvertiseAddress.String()},
-		Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-	}}
 }

@@ -262,7 +262,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	bootstrap, cancel := context.WithCancel(raftstore.WithOrigin(ctx, ownOrigin))
 	var background sync.WaitGroup
-	background.Go(func() { s.keepBootstrapObjects(bootstrap) })
+	var present sync.WaitGroup // what keeps this server among the endpoints
+	present.Go(func() { s.keepBootstrapObjects(bootstrap) })
+	present.Go(func() { s.keepPlace(bootstrap) })
 	background.Go(func() { s.follow(bootstrap, "flow control", flowObjects, s.configureFlows) })
 	background.Go(func() { s.follow(bootstrap, "authorization", policyObjects, s.loadPolicy) })
 	background.Go(func() { s.follow(bootstrap, "webhooks", webhookObjects, s.loadWebhooks) })
@@ -273,6 +275,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background.Go(func() { s.customs.keepForgetting(bootstrap) })
 	defer func() {
 		cancel()
+		present.Wait()
 		background.Wait()
 	}()
 
@@ -283,6 +286,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
+	present.Wait()
+	s.leavePlace()
 	s.stop()
 	if err := shutdown(server, s.config.StopGrace); err != nil {
 		s.log.Warn("requests were cut short by the stop", "err", err)
