@@ -5,15 +5,42 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // check is what a load balancer hears at a Service's health check node port.
 type check struct {
+	port            uint16
 	namespace, name string
 	endpoints       int // on this node
+}
+
+// noteCheck remembers the check that a Service asks for. here are its endpoints, and whether each is ready on this node.
+func (p *Proxy) noteCheck(key string, s *corev1.Service, here map[netip.Addr]bool) {
+	if s.Spec.HealthCheckNodePort == 0 || s.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
+		return
+	}
+	c := check{port: uint16(s.Spec.HealthCheckNodePort), namespace: s.Namespace, name: s.Name}
+	for _, isReady := range here {
+		if isReady {
+			c.endpoints++
+		}
+	}
+	p.checks[key] = c
+}
+
+// setChecks serves the checks of all Services.
+func (p *Proxy) setChecks() {
+	checks := make(map[uint16]check, len(p.checks))
+	for _, c := range p.checks {
+		checks[c.port] = c
+	}
+	p.health.set(checks)
 }
 
 // healthChecks serves the health check node ports: 200 while the node has endpoints of the Service, 503 else.

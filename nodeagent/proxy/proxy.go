@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/knftables"
+
+	"kontiki/nodeagent/nftables"
 )
 
 // retryDelay is how long after a failed transaction the next is tried.
@@ -53,11 +55,11 @@ type Proxy struct {
 	health   *healthChecks
 
 	// Of Run alone.
-	at    here
-	rules map[string][]*ruleset // by service, one for each table
-	flows map[string][]flow     // UDP frontends by service
-	stale map[flowKey]flow      // of those that changed since flows were forgotten
-	told  map[element]string    // elements that two Services claim, and the Service that goes without
+	at     here
+	flows  map[string][]flow           // UDP frontends by service
+	stale  map[flowKey]flow            // of those that changed since flows were forgotten
+	checks map[string]check            // health checks by service
+	told   map[nftables.Element]string // elements that several Services claim, and the last that goes without
 }
 
 // New prepares a proxy. The error wraps ErrConfig, or ErrNoNFTables where the machine cannot have one.
@@ -70,7 +72,7 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		cfg: cfg, log: cfg.Log.With("component", "proxy"), at: here{node: cfg.Node}, pending: newPending(), health: newHealthChecks(cfg.Log),
-		rules: map[string][]*ruleset{}, flows: map[string][]flow{}, stale: map[flowKey]flow{}, told: map[element]string{},
+		flows: map[string][]flow{}, stale: map[flowKey]flow{}, checks: map[string]check{}, told: map[nftables.Element]string{},
 	}
 	for _, f := range families(cfg.ServiceCIDRs, cfg.PodCIDRs) {
 		t, err := newTable(f, cfg.Table)
@@ -107,8 +109,11 @@ func (p *Proxy) follow(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// serviceOf is the key of the Service that a slice belongs to.
+// serviceOf is the key of the Service that a slice belongs to; noService for those that carry something else.
 func serviceOf(slice metav1.Object) string {
+	if slice.GetLabels()[discoveryv1.LabelServiceName] == "" {
+		return noService
+	}
 	return slice.GetNamespace() + "/" + slice.GetLabels()[discoveryv1.LabelServiceName]
 }
 
@@ -149,7 +154,7 @@ func Remove(ctx context.Context) (err error) {
 		if openErr != nil {
 			return openErr
 		}
-		err = errors.Join(err, t.remove(ctx))
+		err = errors.Join(err, t.Remove(ctx))
 	}
 	return err
 }
@@ -161,21 +166,28 @@ func (p *Proxy) sync(ctx context.Context, keys []string) error {
 		p.readNode()
 		keys = p.everyService()
 	}
+	changes := make([]map[string]*nftables.Ruleset, len(p.tables))
+	for i := range changes {
+		changes[i] = make(map[string]*nftables.Ruleset, len(keys))
+	}
 	for _, key := range keys {
 		for _, f := range p.flows[key] {
 			p.stale[f.flowKey] = flow{flowKey: f.flowKey} // without endpoints, unless it still has some
 		}
-		p.compute(key)
+		for i, rules := range p.compute(key) {
+			changes[i][key] = rules
+		}
 		for _, f := range p.flows[key] {
 			p.stale[f.flowKey] = f
 		}
 	}
 	for i, t := range p.tables {
-		if err := t.apply(ctx, p.sum(i)); err != nil {
-			return err
+		if err := t.Apply(ctx, changes[i]); err != nil {
+			return fmt.Errorf("proxy: %s: %w", t.family.word, err)
 		}
+		p.tellLosers(t, keys)
 	}
-	p.health.set(p.checks())
+	p.setChecks()
 	if err := forgetFlows(p.stale); err != nil {
 		return err
 	}
@@ -194,23 +206,25 @@ func (p *Proxy) readNode() {
 // everyService lists the Services that are there, and those that had rules.
 func (p *Proxy) everyService() []string {
 	keys := p.services.ListKeys()
-	for key := range p.rules {
-		keys = append(keys, key)
+	for _, t := range p.tables {
+		keys = append(keys, t.Owners()...)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
-// compute makes the rules of one Service.
-func (p *Proxy) compute(key string) {
-	delete(p.rules, key)
+// compute makes the rules of one Service, a part for each table; nil where it has none.
+func (p *Proxy) compute(key string) []*nftables.Ruleset {
+	parts := make([]*nftables.Ruleset, len(p.tables))
 	delete(p.flows, key)
+	delete(p.checks, key)
 	obj, exists, _ := p.services.GetByKey(key)
 	if !exists || !handled(obj.(*corev1.Service)) {
-		return
+		return parts
 	}
 	service, ofService := obj.(*corev1.Service), p.slicesOf(key)
-	for _, t := range p.tables {
+	here := map[netip.Addr]bool{} // an endpoint counts once for a health check, however many ports it has
+	for i, t := range p.tables {
 		rules := newRuleset()
 		for _, port := range service.Spec.Ports {
 			f, ok := frontendOf(service, port, t.family.isIPv6)
@@ -222,9 +236,14 @@ func (p *Proxy) compute(key string) {
 			if port.Protocol == corev1.ProtocolUDP {
 				p.flows[key] = append(p.flows[key], flowsOf(&f, all)...)
 			}
+			for _, e := range all {
+				here[e.address.Addr()] = here[e.address.Addr()] || e.local && e.ready
+			}
 		}
-		p.rules[key] = append(p.rules[key], rules)
+		parts[i] = rules.Ruleset
 	}
+	p.noteCheck(key, service, here)
+	return parts
 }
 
 func (p *Proxy) slicesOf(key string) []*discoveryv1.EndpointSlice {
@@ -236,48 +255,15 @@ func (p *Proxy) slicesOf(key string) []*discoveryv1.EndpointSlice {
 	return out
 }
 
-// sum merges the rules of all Services for one table, in the order of their names.
-func (p *Proxy) sum(table int) *ruleset {
-	keys := make([]string, 0, len(p.rules))
-	for key := range p.rules {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	all := newRuleset()
+// tellLosers logs which Services go without an address and port, now that these have changed: once, and not with every
+// change of anything.
+func (p *Proxy) tellLosers(t *table, keys []string) {
 	for _, key := range keys {
-		for _, e := range all.merge(p.rules[key][table]) {
-			if p.told[e] != key { // once, and not with every change of anything
-				p.told[e] = key
-				p.log.Warn("another Service has this address and port", "service", key, "what", e.key)
+		for e, losers := range t.Losers(key) {
+			if last := losers[len(losers)-1]; p.told[e] != last {
+				p.told[e] = last
+				p.log.Warn("another Service has this address and port", "services", losers, "what", e.Key)
 			}
 		}
 	}
-	return all
-}
-
-// checks are the health checks that Services ask for, with the number of endpoints here.
-func (p *Proxy) checks() map[uint16]check {
-	checks := map[uint16]check{}
-	for key := range p.rules {
-		obj, exists, _ := p.services.GetByKey(key)
-		if !exists {
-			continue
-		}
-		s := obj.(*corev1.Service)
-		if s.Spec.HealthCheckNodePort == 0 || s.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
-			continue
-		}
-		here := map[netip.Addr]bool{} // an endpoint counts once, however many ports it has
-		for _, port := range s.Spec.Ports {
-			for _, t := range p.tables {
-				for _, e := range endpointsOf(p.slicesOf(key), port, t.family.isIPv6, p.at) {
-					if e.local && e.ready {
-						here[e.address.Addr()] = true
-					}
-				}
-			}
-		}
-		checks[uint16(s.Spec.HealthCheckNodePort)] = check{namespace: s.Namespace, name: s.Name, endpoints: len(here)}
-	}
-	return checks
 }

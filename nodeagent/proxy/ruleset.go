@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
+
+	"kontiki/nodeagent/nftables"
 )
 
 // Names in the table that elements refer to.
@@ -19,29 +20,17 @@ const (
 	refuseChain = "say-no"
 )
 
-// ruleset is nftables objects by name: those of one Service, or the sum of many.
-type ruleset struct {
-	chains   map[string][]string // the rules of each
-	sets     map[string]time.Duration
-	elements map[element]string // what each stands for; "" in a set
-}
+// ruleset is the rules of one Service.
+type ruleset struct{ *nftables.Ruleset }
 
-// element is a key of a map or set.
-type element struct {
-	in  string
-	key string // its parts, joined by " . "
-}
-
-func newRuleset() *ruleset {
-	return &ruleset{chains: map[string][]string{}, sets: map[string]time.Duration{}, elements: map[element]string{}}
-}
+func newRuleset() ruleset { return ruleset{nftables.NewRuleset()} }
 
 // add writes the rules of a frontend with these endpoints.
 //
 // Up to three chains: "cluster/…" for traffic from inside, and what is decided beside it for traffic from outside:
 // "local/…" for the endpoints on this node, "external/…" for who may come that way, and from whom the source is hidden.
 // "sources/…" stands before it where a load balancer serves some networks only.
-func (r *ruleset) add(f *frontend, all []endpoint, at here, family family) {
+func (r ruleset) add(f *frontend, all []endpoint, at here, family family) {
 	inside := near(all, at)
 	if f.internalLocal {
 		inside = localOf(all)
@@ -52,7 +41,7 @@ func (r *ruleset) add(f *frontend, all []endpoint, at here, family family) {
 	}
 	for _, e := range usable(all) {
 		if e.local {
-			r.elements[element{hairpinSet, e.address.Addr().String() + " . " + e.address.Addr().String()}] = ""
+			r.Elements[nftables.Element{In: hairpinSet, Key: e.address.Addr().String() + " . " + e.address.Addr().String()}] = ""
 		}
 	}
 	r.addService(f, f.cluster, r.balance(f, "cluster", inside, family), f.internalLocal)
@@ -68,7 +57,7 @@ func (r *ruleset) add(f *frontend, all []endpoint, at here, family family) {
 		if target == "" {
 			verdict, in = refusal(f.externalLocal), refusedPorts
 		}
-		r.elements[element{in, fmt.Sprintf("%s . %d", f.protocol, f.nodePort)}] = verdict
+		r.Elements[nftables.Element{In: in, Key: fmt.Sprintf("%s . %d", f.protocol, f.nodePort)}] = verdict
 	}
 	if target != "" && len(f.sources) > 0 && len(f.balanced) > 0 {
 		target = r.restrict(f, target, family)
@@ -79,13 +68,13 @@ func (r *ruleset) add(f *frontend, all []endpoint, at here, family family) {
 }
 
 // addService has traffic to an address and the frontend's port go to a chain or, without one, be refused.
-func (r *ruleset) addService(f *frontend, address netip.Addr, chain string, isLocal bool) {
+func (r ruleset) addService(f *frontend, address netip.Addr, chain string, isLocal bool) {
 	key := fmt.Sprintf("%s . %s . %d", address, f.protocol, f.port)
 	if chain == "" {
-		r.elements[element{refusedMap, key}] = refusal(isLocal)
+		r.Elements[nftables.Element{In: refusedMap, Key: key}] = refusal(isLocal)
 		return
 	}
-	r.elements[element{servicesMap, key}] = "goto " + chain
+	r.Elements[nftables.Element{In: servicesMap, Key: key}] = "goto " + chain
 }
 
 // refusal is what becomes of traffic that no endpoint takes. Where another node might have one, silence: a refusal would be
@@ -98,33 +87,33 @@ func refusal(isLocal bool) string {
 }
 
 // balance makes the chain that spreads connections over endpoints, and returns its name, "" if there are none.
-func (r *ruleset) balance(f *frontend, kind string, endpoints []endpoint, family family) (chain string) {
+func (r ruleset) balance(f *frontend, kind string, endpoints []endpoint, family family) (chain string) {
 	if len(endpoints) == 0 {
 		return ""
 	}
 	chain = kind + "/" + f.name()
 	if f.affinity > 0 {
-		r.chains[chain] = r.stickyRules(f, endpoints, family)
+		r.Chains[chain] = r.stickyRules(f, endpoints, family)
 		return chain
 	}
 	targets := make([]string, len(endpoints))
 	for i, e := range endpoints {
 		targets[i] = fmt.Sprintf("%d : %s . %d", i, e.address.Addr(), e.address.Port())
 	}
-	r.chains[chain] = []string{fmt.Sprintf("meta l4proto %s dnat %s addr . port to numgen random mod %d map { %s }",
+	r.Chains[chain] = []string{fmt.Sprintf("meta l4proto %s dnat %s addr . port to numgen random mod %d map { %s }",
 		f.protocol, family.word, len(endpoints), strings.Join(targets, ", "))}
 	return chain
 }
 
 // stickyRules are those of a Service with session affinity: each endpoint has a chain that notes the client in a set, whose
 // elements expire, and the sets are asked before the dice.
-func (r *ruleset) stickyRules(f *frontend, endpoints []endpoint, family family) (rules []string) {
+func (r ruleset) stickyRules(f *frontend, endpoints []endpoint, family family) (rules []string) {
 	choices := make([]string, len(endpoints))
 	for i, e := range endpoints {
 		name := fmt.Sprintf("%s/%s/%d", f.name(), strings.ReplaceAll(e.address.Addr().String(), ":", "_"), e.address.Port())
 		set, chain := fmt.Sprintf("affinity-%d/%s", int(f.affinity.Seconds()), name), "endpoint/"+name
-		r.sets[set] = f.affinity
-		r.chains[chain] = []string{
+		r.Sets[set] = nftables.Set{Type: family.address, Timeout: f.affinity}
+		r.Chains[chain] = []string{
 			fmt.Sprintf("update @%s { %s saddr }", set, family.word),
 			fmt.Sprintf("meta l4proto %s dnat %s to %s", f.protocol, family.word, e.address),
 		}
@@ -135,7 +124,7 @@ func (r *ruleset) stickyRules(f *frontend, endpoints []endpoint, family family) 
 }
 
 // external makes the chain of traffic that comes to an address outside the cluster network, "" if nobody takes it.
-func (r *ruleset) external(f *frontend, all, outside []endpoint, at here, family family) (chain string) {
+func (r ruleset) external(f *frontend, all, outside []endpoint, at here, family family) (chain string) {
 	chain = "external/" + f.name()
 	if !f.externalLocal {
 		kind := "cluster" // the same rules
@@ -147,7 +136,7 @@ func (r *ruleset) external(f *frontend, all, outside []endpoint, at here, family
 			return ""
 		}
 		// The endpoint may be on another node, which would answer past this one: hide the source.
-		r.chains[chain] = []string{"jump " + markChain, "goto " + balance}
+		r.Chains[chain] = []string{"jump " + markChain, "goto " + balance}
 		return chain
 	}
 	// Local: clients keep their address. Pods and this node itself may use any endpoint, as through the cluster IP
@@ -168,12 +157,12 @@ func (r *ruleset) external(f *frontend, all, outside []endpoint, at here, family
 	} else {
 		rules = append(rules, "drop")
 	}
-	r.chains[chain] = rules
+	r.Chains[chain] = rules
 	return chain
 }
 
 // restrict makes a chain that lets the load balancer's source ranges and this node through to chain.
-func (r *ruleset) restrict(f *frontend, chain string, family family) string {
+func (r ruleset) restrict(f *frontend, chain string, family family) string {
 	ranges := make([]string, len(f.sources))
 	for i, source := range f.sources {
 		ranges[i] = source.String()
@@ -183,25 +172,6 @@ func (r *ruleset) restrict(f *frontend, chain string, family family) string {
 	for _, source := range ranges { // one by one: in a set, ranges must not overlap
 		rules = append(rules, fmt.Sprintf("%s saddr %s goto %s", family.word, source, chain))
 	}
-	r.chains[name] = append(rules, "fib saddr type local goto "+chain, "drop")
+	r.Chains[name] = append(rules, "fib saddr type local goto "+chain, "drop")
 	return name
-}
-
-// merge adds what other has and r has not. What both have under one name stays as it is in r: names of chains and sets are
-// a Service's own, and elements that two Services claim go to the first. They are returned.
-func (r *ruleset) merge(other *ruleset) (claimed []element) {
-	for name, rules := range other.chains {
-		r.chains[name] = rules
-	}
-	for name, timeout := range other.sets {
-		r.sets[name] = timeout
-	}
-	for e, value := range other.elements {
-		if _, taken := r.elements[e]; taken && e.in != hairpinSet {
-			claimed = append(claimed, e)
-			continue
-		}
-		r.elements[e] = value
-	}
-	return claimed
 }

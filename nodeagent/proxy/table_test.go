@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -11,31 +12,43 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/knftables"
+
+	"kontiki/nodeagent/nftables"
 )
 
 // ipv4 is the family of these tests.
 var ipv4 = families([]netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}, []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")})[0]
 
-// TestDifferences goes from any set of frontends to any other, step by step, and must arrive where one that starts from
+// TestDifferences goes from any set of Services to any other, step by step, and must arrive where one that starts from
 // nothing arrives. knftables' fake refuses steps in a wrong order as the kernel does.
 func TestDifferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fake := knftables.NewFake(ipv4.family, "services")
-		stepwise := &table{family: ipv4, nft: fake}
+		stepwise, all := nftables.New(fake, ipv4.begin), map[string]*nftables.Ruleset{}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
-			wanted := drawRules(t)
-			require.NoError(t, stepwise.apply(t.Context(), wanted))
+			changes := drawRules(t)
+			maps.Copy(all, changes)
+			require.NoError(t, stepwise.Apply(t.Context(), changes))
 			afresh := knftables.NewFake(ipv4.family, "services")
-			require.NoError(t, (&table{family: ipv4, nft: afresh}).apply(t.Context(), wanted))
+			require.NoError(t, nftables.New(afresh, ipv4.begin).Apply(t.Context(), all))
 			require.Equal(t, sortedLines(afresh), sortedLines(fake))
 		}
 	})
 }
 
-// drawRules are those of up to five Services.
-func drawRules(t *rapid.T) *ruleset {
-	sum := newRuleset()
-	for i := range rapid.IntRange(0, 5).Draw(t, "services") {
+// drawRules are the changes of up to five Services.
+func drawRules(t *rapid.T) map[string]*nftables.Ruleset {
+	changes := map[string]*nftables.Ruleset{}
+	for i := range 5 {
+		key := fmt.Sprintf("shop/s%d", i)
+		if step := rapid.IntRange(0, 3).Draw(t, "change, goes or stays"); step == 1 {
+			changes[key] = nil
+		} else if step == 0 {
+			continue
+		}
+		if _, goes := changes[key]; goes {
+			continue
+		}
 		f := &frontend{
 			service: fmt.Sprintf("shop/s%d", i), protocol: "tcp", port: 80, cluster: netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}),
 			externalLocal: rapid.Bool().Draw(t, "external local"), internalLocal: rapid.Bool().Draw(t, "internal local"),
@@ -62,9 +75,9 @@ func drawRules(t *rapid.T) *ruleset {
 		}
 		one := newRuleset()
 		one.add(f, all, here{}, ipv4)
-		sum.merge(one)
+		changes[key] = one.Ruleset
 	}
-	return sum
+	return changes
 }
 
 // sortedLines is what a table holds, whatever the order it came in; rules of a chain keep theirs.
@@ -94,40 +107,41 @@ func elementsOf(all []*knftables.Element) (lines []string) {
 	return lines
 }
 
-// TestFirstServiceHasTheAddress is two Services with one external IP and port.
+// TestFirstServiceHasTheAddress is two Services with one external IP and port: the second has it when the first goes.
 func TestFirstServiceHasTheAddress(t *testing.T) {
-	sum, shared := newRuleset(), []netip.Addr{netip.MustParseAddr("203.0.113.1")}
-	for i, want := range [][]element{nil, {{servicesMap, "203.0.113.1 . tcp . 80"}}} {
+	fake, shared := knftables.NewFake(ipv4.family, "services"), []netip.Addr{netip.MustParseAddr("203.0.113.1")}
+	table, claimed := nftables.New(fake, ipv4.begin), nftables.Element{In: servicesMap, Key: "203.0.113.1 . tcp . 80"}
+	for i, name := range []string{"shop/s1", "shop/s0"} {
 		one := newRuleset()
-		f := &frontend{service: fmt.Sprint("shop/s", i), protocol: "tcp", port: 80, cluster: netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), external: shared}
+		f := &frontend{service: name, protocol: "tcp", port: 80, cluster: netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), external: shared}
 		one.add(f, []endpoint{from("10.244.0.1:8080")}, here{}, ipv4)
-		require.Equal(t, want, sum.merge(one))
+		require.NoError(t, table.Apply(t.Context(), map[string]*nftables.Ruleset{name: one.Ruleset}))
+		require.Equal(t, []string{"goto external/" + name + "/tcp/80"}, fake.Table.Maps[servicesMap].FindElement("203.0.113.1", "tcp", "80").Value)
 	}
-	require.Equal(t, "goto external/shop/s0/tcp/80", sum.elements[element{servicesMap, "203.0.113.1 . tcp . 80"}])
+	require.Equal(t, map[nftables.Element][]string{claimed: {"shop/s1"}}, table.Losers("shop/s0"))
+	require.NoError(t, table.Apply(t.Context(), map[string]*nftables.Ruleset{"shop/s0": nil}))
+	require.Equal(t, []string{"goto external/shop/s1/tcp/80"}, fake.Table.Maps[servicesMap].FindElement("203.0.113.1", "tcp", "80").Value)
 }
 
 // BenchmarkChange is one of 1,000 Services of 10 endpoints that changes: what is computed for it beside nft's own work.
 func BenchmarkChange(b *testing.B) {
-	rules := make([]*ruleset, 1000)
-	for i := range rules {
-		rules[i] = tenEndpoints(i, 0)
+	table := nftables.New(noKernel{knftables.NewFake(ipv4.family, "services")}, ipv4.begin)
+	changes := map[string]*nftables.Ruleset{}
+	for i := range 1000 {
+		changes[fmt.Sprint("shop/s", i)] = tenEndpoints(i, 0)
 	}
-	known := newRuleset()
-	for _, r := range rules {
-		known.merge(r)
-	}
-	nft := knftables.NewFake(ipv4.family, "services")
-	for b.Loop() {
-		rules[500] = tenEndpoints(500, b.N)
-		wanted := newRuleset()
-		for _, r := range rules {
-			wanted.merge(r)
-		}
-		difference(nft.NewTransaction(), known, wanted, ipv4)
+	require.NoError(b, table.Apply(b.Context(), changes))
+	for version := 1; b.Loop(); version++ {
+		require.NoError(b, table.Apply(b.Context(), map[string]*nftables.Ruleset{"shop/s500": tenEndpoints(500, version)}))
 	}
 }
 
-func tenEndpoints(i, version int) *ruleset {
+// noKernel takes every transaction.
+type noKernel struct{ knftables.Interface }
+
+func (noKernel) Run(context.Context, *knftables.Transaction) error { return nil }
+
+func tenEndpoints(i, version int) *nftables.Ruleset {
 	var all []endpoint
 	for n := range 10 {
 		all = append(all, endpoint{
@@ -138,5 +152,5 @@ func tenEndpoints(i, version int) *ruleset {
 	r.add(&frontend{
 		service: fmt.Sprint("shop/s", i), protocol: "tcp", port: 80, cluster: netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}),
 	}, all, here{}, ipv4)
-	return r
+	return r.Ruleset
 }

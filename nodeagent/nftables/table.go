@@ -1,0 +1,165 @@
+package nftables
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/knftables"
+)
+
+// Table is a table of the kernel that this process alone writes. It is not safe for concurrent use.
+type Table struct {
+	nft  knftables.Interface
+	base func(*knftables.Transaction)
+
+	wanted  map[string]*Ruleset  // by owner
+	claims  map[Element][]string // the owners that want each, by name
+	written bool                 // the kernel has what is wanted
+}
+
+// Open is a table of the name. base adds the table, and in it what all owners share. The error wraps ErrUnavailable.
+func Open(family knftables.Family, name string, base func(*knftables.Transaction)) (*Table, error) {
+	nft, err := knftables.New(family, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return New(nft, base), nil
+}
+
+// New is a table that is written with nft; Open is for all but tests.
+func New(nft knftables.Interface, base func(*knftables.Transaction)) *Table {
+	return &Table{nft: nft, base: base, wanted: map[string]*Ruleset{}, claims: map[Element][]string{}}
+}
+
+// Apply gives owners new parts, nil to take theirs away, and has the kernel follow in one transaction. After an error the
+// parts count as given, the kernel has what it had, and the next Apply, also one without changes, writes everything.
+func (t *Table) Apply(ctx context.Context, changes map[string]*Ruleset) error {
+	touched := map[Element]bool{}
+	before, after := NewRuleset(), NewRuleset()
+	for owner, next := range changes {
+		before.take(t.wanted[owner], touched)
+		after.take(next, touched)
+	}
+	t.winners(touched, before)
+	for owner, next := range changes {
+		t.replace(owner, next)
+	}
+	t.winners(touched, after)
+
+	tx := t.nft.NewTransaction()
+	if !t.written {
+		tx.Add(&knftables.Table{}) // or it could not be deleted
+		tx.Delete(&knftables.Table{})
+		t.base(tx)
+		before, after = NewRuleset(), t.everything()
+	}
+	difference(tx, before, after)
+	if tx.NumOperations() == 0 {
+		return nil
+	}
+	t.written = false
+	if err := t.nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	t.written = true
+	return nil
+}
+
+// Remove takes the table away. The next Apply writes it anew.
+func (t *Table) Remove(ctx context.Context) error {
+	tx := t.nft.NewTransaction()
+	tx.Add(&knftables.Table{})
+	tx.Delete(&knftables.Table{})
+	t.written = false
+	if err := t.nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	return nil
+}
+
+// Amend adds to whatever table is there, before the first Apply replaces it.
+func (t *Table) Amend(ctx context.Context, add func(*knftables.Transaction)) error {
+	tx := t.nft.NewTransaction()
+	add(tx)
+	t.written = false
+	if err := t.nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	return nil
+}
+
+// Owners are those that have a part.
+func (t *Table) Owners() []string { return slices.Collect(maps.Keys(t.wanted)) }
+
+// Losers says of the elements that an owner wants who goes without: because another owner has it and wants it otherwise.
+func (t *Table) Losers(owner string) map[Element][]string {
+	losers := map[Element][]string{}
+	rules := t.wanted[owner]
+	if rules == nil {
+		return losers
+	}
+	for e := range rules.Elements {
+		owners := t.claims[e]
+		for _, other := range owners[1:] {
+			if t.wanted[other].Elements[e] != t.wanted[owners[0]].Elements[e] {
+				losers[e] = append(losers[e], other)
+			}
+		}
+	}
+	return losers
+}
+
+// replace makes a part the owner's, in memory.
+func (t *Table) replace(owner string, next *Ruleset) {
+	if last := t.wanted[owner]; last != nil {
+		for e := range last.Elements {
+			if t.claims[e] = slices.DeleteFunc(t.claims[e], func(o string) bool { return o == owner }); len(t.claims[e]) == 0 {
+				delete(t.claims, e)
+			}
+		}
+	}
+	delete(t.wanted, owner)
+	if next == nil {
+		return
+	}
+	t.wanted[owner] = next
+	for e := range next.Elements {
+		at, _ := slices.BinarySearch(t.claims[e], owner)
+		t.claims[e] = slices.Insert(t.claims[e], at, owner)
+	}
+}
+
+// winners puts into r what the first of those that claim an element wants of it.
+func (t *Table) winners(elements map[Element]bool, r *Ruleset) {
+	for e := range elements {
+		if owners := t.claims[e]; len(owners) > 0 {
+			r.Elements[e] = t.wanted[owners[0]].Elements[e]
+		}
+	}
+}
+
+func (t *Table) everything() *Ruleset {
+	all := NewRuleset()
+	for _, rules := range t.wanted {
+		maps.Copy(all.Chains, rules.Chains)
+		maps.Copy(all.Sets, rules.Sets)
+	}
+	for e, owners := range t.claims {
+		all.Elements[e] = t.wanted[owners[0]].Elements[e]
+	}
+	return all
+}
+
+// take adds the chains and sets of a part, and notes its elements.
+func (r *Ruleset) take(part *Ruleset, elements map[Element]bool) {
+	if part == nil {
+		return
+	}
+	maps.Copy(r.Chains, part.Chains)
+	maps.Copy(r.Sets, part.Sets)
+	for e := range part.Elements {
+		elements[e] = true
+	}
+}
