@@ -36,12 +36,13 @@ type options struct {
 	target  string         // kubeconfig of the API server that they are for; "" for a node of the bench's own
 	node    bool
 	chain   bool
+	custom  bool
 	compare *compare.Options // nil: the store is left out
 }
 
 func readFlags() (o options) {
 	bin := flag.String("bin", "bin", "directory of what `make build` made")
-	part := flag.String("part", "", "store, chain or node: that part alone (default all, or store with -only)")
+	part := flag.String("part", "", "store, chain, custom or node: that part alone (default all, or store with -only)")
 	each := flag.Duration("time", 3*time.Second, "node: how long each load runs")
 	seconds := flag.Float64("seconds", 1, "store: how long each load runs")
 	rounds := flag.Int("rounds", 3, "store: rounds, of which medians are taken")
@@ -57,11 +58,11 @@ func readFlags() (o options) {
 	flag.Parse()
 
 	o = options{bin: *bin, api: apiload.Config{Each: *each}, target: *kubeconfig, node: *part == "node" || *part == "" && *only == "",
-		chain: *part == "chain" || *part == "" && *only == ""}
+		chain: *part == "chain" || *part == "" && *only == "", custom: *part == "custom" || *part == "" && *only == ""}
 	if *apiOnly != "" {
 		o.api.Only = strings.Split(*apiOnly, ",")
 	}
-	if *part == "node" || *part == "chain" || *kubeconfig != "" {
+	if *part == "node" || *part == "chain" || *part == "custom" || *kubeconfig != "" {
 		return o
 	}
 	o.compare = &compare.Options{
@@ -110,6 +111,11 @@ func bench(ctx context.Context, o options) error {
 	if o.chain {
 		if err := benchChain(ctx, dir, min(400*time.Millisecond, o.api.Each)); err != nil {
 			return fmt.Errorf("chain: %w", err)
+		}
+	}
+	if o.custom {
+		if err := benchCustom(ctx, o.bin, dir, o.api); err != nil {
+			return fmt.Errorf("custom resources: %w", err)
 		}
 	}
 	if !o.node {

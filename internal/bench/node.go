@@ -32,6 +32,7 @@ const patience = time.Minute
 type node struct {
 	bin, dir    string
 	https, port string // of the API server and of the agent
+	flags       []string
 
 	cmd   *exec.Cmd
 	log   bytes.Buffer
@@ -77,6 +78,9 @@ func (n *node) measure(ctx context.Context, api apiload.Config) error {
 	if err != nil {
 		return err
 	}
+	if len(api.Only) == 0 {
+		api.Only = apiload.BuiltInNames()
+	}
 	if err := benchAPI(ctx, config, api); err != nil {
 		return fmt.Errorf("API: %w", err)
 	}
@@ -85,8 +89,8 @@ func (n *node) measure(ctx context.Context, api apiload.Config) error {
 
 // start returns when /readyz says ok.
 func (n *node) start(ctx context.Context) error {
-	n.cmd = exec.Command(filepath.Join(n.bin, "kontiki"), "dev", "--data-dir", n.dir, "--https-port", n.https,
-		"--agent-port", n.port, "--client-port", "0", "--cgroup-root", "kontiki-bench", "--log-level", "warn")
+	n.cmd = exec.Command(filepath.Join(n.bin, "kontiki"), append([]string{"dev", "--data-dir", n.dir, "--https-port", n.https,
+		"--agent-port", n.port, "--client-port", "0", "--cgroup-root", "kontiki-bench", "--log-level", "warn"}, n.flags...)...)
 	n.log.Reset()
 	n.cmd.Stderr = &n.log
 	if err := n.cmd.Start(); err != nil {
@@ -158,9 +162,19 @@ func (n *node) client() (kubernetes.Interface, error) {
 
 // reportMemory prints the resident set, and how much of it is not the program's own pages.
 func (n *node) reportMemory(what string) error {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+	kilobytes, err := n.memory()
 	if err != nil {
 		return err
+	}
+	report(what, "%d MiB resident, %d MiB of it anonymous", kilobytes["VmRSS:"]>>10, kilobytes["RssAnon:"]>>10)
+	return nil
+}
+
+// memory is what /proc says of the process, in KiB.
+func (n *node) memory() (map[string]int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+	if err != nil {
+		return nil, err
 	}
 	kilobytes := map[string]int{}
 	for _, line := range strings.Split(string(status), "\n") {
@@ -168,8 +182,7 @@ func (n *node) reportMemory(what string) error {
 			kilobytes[fields[0]], _ = strconv.Atoi(fields[1])
 		}
 	}
-	report(what, "%d MiB resident, %d MiB of it anonymous", kilobytes["VmRSS:"]>>10, kilobytes["RssAnon:"]>>10)
-	return nil
+	return kilobytes, nil
 }
 
 // idleFor is how long the use of CPU without any load is measured.

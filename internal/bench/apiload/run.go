@@ -23,8 +23,12 @@ type Config struct {
 	REST *rest.Config
 	Each time.Duration // how long each load runs; 0 means 3 s
 	Only []string      // names of loads; none means all
+	// Definitions is how many are installed at once; 0 means 500.
+	Definitions int
 	// Connections are shared by the clients of a load; 0 means 8.
 	Connections int
+	// Memory tells how many MiB the server takes; nil: nobody knows.
+	Memory func() int
 	// Report prints one figure: what it is, the figure, and what is aimed at.
 	Report func(what, figure, aim string)
 }
@@ -37,13 +41,16 @@ type runner struct {
 	Config
 	clients []kubernetes.Interface // one for each connection
 	json    kubernetes.Interface
+	plains  []rest.Interface // as clients, for bytes of JSON
 }
 
-// loads in the order in which they run.
-var loads = []struct {
+type namedLoad struct {
 	name string
 	run  func(*runner, context.Context) error
-}{
+}
+
+// The loads in the order in which they run: those of built-in kinds, and those of custom resources.
+var builtInLoads = []namedLoad{
 	{"create", (*runner).creates},
 	{"update", (*runner).updates},
 	{"increment", (*runner).increments},
@@ -53,8 +60,22 @@ var loads = []struct {
 	{"watchmax", (*runner).watchFlatOut},
 }
 
+var customLoads = []namedLoad{
+	{"definitions", (*runner).manyDefinitions},
+	{"bigdefinition", (*runner).bigDefinition},
+	{"custom", (*runner).customs},
+}
+
 // Names of the loads.
-func Names() (names []string) {
+func Names() []string { return append(BuiltInNames(), CustomNames()...) }
+
+// BuiltInNames are the names of the loads on built-in kinds.
+func BuiltInNames() []string { return namesOf(builtInLoads) }
+
+// CustomNames are the names of the loads on custom resources.
+func CustomNames() []string { return namesOf(customLoads) }
+
+func namesOf(loads []namedLoad) (names []string) {
 	for _, l := range loads {
 		names = append(names, l.name)
 	}
@@ -67,7 +88,7 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range loads {
+	for _, l := range slices.Concat(builtInLoads, customLoads) {
 		if len(config.Only) > 0 && !slices.Contains(config.Only, l.name) {
 			continue
 		}
@@ -81,6 +102,7 @@ func Run(ctx context.Context, config Config) error {
 // newRunner connects, and makes what all loads need.
 func newRunner(ctx context.Context, config Config) (*runner, error) {
 	config.Each = cmp.Or(config.Each, 3*time.Second)
+	config.Definitions = cmp.Or(config.Definitions, 500)
 	config.Connections = cmp.Or(config.Connections, 8)
 	r := &runner{Config: config}
 	for range config.Connections {
@@ -89,12 +111,12 @@ func newRunner(ctx context.Context, config Config) (*runner, error) {
 			return nil, err
 		}
 		r.clients = append(r.clients, client)
-	}
-	plain := apiclient.Config(config.REST, "bench/kontiki")
-	plain.ContentType, plain.AcceptContentTypes = "application/json", "application/json"
-	var err error
-	if r.json, err = kubernetes.NewForConfig(ownConnection(plain)); err != nil {
-		return nil, err
+		plain := apiclient.Config(config.REST, "bench/kontiki")
+		plain.ContentType, plain.AcceptContentTypes = "application/json", "application/json"
+		if r.json, err = kubernetes.NewForConfig(ownConnection(plain)); err != nil {
+			return nil, err
+		}
+		r.plains = append(r.plains, r.json.CoreV1().RESTClient())
 	}
 	return r, r.prepare(ctx)
 }

@@ -24,7 +24,7 @@ func TestLoads(t *testing.T) {
 		t.Skip("-short: thousands of pods are made")
 	}
 	cluster := testcluster.Start(t)
-	config := Config{REST: cluster.REST(pki.Admin), Each: *each, Report: func(what, figure, aim string) {
+	config := Config{REST: cluster.REST(pki.Admin), Each: *each, Definitions: 5, Report: func(what, figure, aim string) {
 		require.NotEmpty(t, figure)
 		t.Logf("%-50s %s", what, figure)
 	}}
