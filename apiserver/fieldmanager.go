@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"kontiki/apiserver/openapi"
 	"kontiki/apiserver/registry"
@@ -31,7 +32,7 @@ type ownership struct {
 	mu       sync.Mutex // guards all below
 	types    managedfields.TypeConverter
 	managers map[managerKey]*managedfields.FieldManager
-	custom   map[*registry.Resource]managedfields.TypeConverter // of custom resources
+	custom   map[*registry.Resource]managedfields.TypeConverter // of custom resources, and of APIServices
 	created  map[*registry.Resource]*createdFields
 }
 
@@ -84,7 +85,7 @@ func (o *ownership) typesOf(r *registry.Resource) (managedfields.TypeConverter, 
 	switch {
 	case r.Group == apiextensionsv1.GroupName: // whose types client-go does not have
 		return extensionconfigurations.NewTypeConverter(o.table.Scheme()), nil
-	case r.Model == nil:
+	case r.Model == nil && r.Group != apiregistrationv1.GroupName: // whose types nobody has
 		return o.loadTypes(), nil
 	case o.custom[r] == nil:
 		types, err := o.customTypes(r)
@@ -105,6 +106,9 @@ func (o *ownership) typesFor(r *registry.Resource) (managedfields.TypeConverter,
 
 // customTypes are the schemas of a custom resource in all its versions: who owns what is noted in any of them.
 func (o *ownership) customTypes(r *registry.Resource) (managedfields.TypeConverter, error) {
+	if r.Model == nil {
+		return managedfields.NewTypeConverter(openapi.Models(o.table, r.New()), false)
+	}
 	rows := []*registry.Resource{r}
 	for _, other := range o.table.Resources() {
 		if other != r && other.GroupResource() == r.GroupResource() {

@@ -2,19 +2,38 @@ package openapi
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	extensions "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	aggregator "k8s.io/kube-aggregator/pkg/generated/openapi"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The types of custom resource definitions have no SwaggerDoc, and client-go has no schema of theirs. Their package
-// brings definitions that Kubernetes' own generator has made, which are taken as they are.
+// The types of custom resource definitions and of APIServices have no SwaggerDoc, and client-go has no schema of theirs.
+// Their modules bring definitions that Kubernetes' own generator has made, which are taken as they are.
+var generators = []generator{
+	{"k8s.io/apiextensions-apiserver/", "io.k8s.apiextensions-apiserver.", extensions.GetOpenAPIDefinitions},
+	{"k8s.io/kube-aggregator/", "io.k8s.kube-aggregator.", aggregator.GetOpenAPIDefinitions},
+}
 
-const generatedPrefix = "io.k8s.apiextensions-apiserver."
+// generator is a module with generated definitions.
+type generator struct {
+	packages, prefix string // that its Go packages, and the names of its definitions, begin with
+	definitions      func(common.ReferenceCallback) map[string]common.OpenAPIDefinition
+}
+
+// generatorOf returns the generator of a definition; nil if it has none.
+func generatorOf(name string) *generator {
+	i := slices.IndexFunc(generators, func(g generator) bool { return strings.HasPrefix(name, g.prefix) })
+	if i < 0 {
+		return nil
+	}
+	return &generators[i]
+}
 
 // metaTypes are the Go types that such definitions refer to outside their package, by model name.
 var metaTypes = map[string]reflect.Type{
@@ -26,14 +45,14 @@ var metaTypes = map[string]reflect.Type{
 	metav1.GroupVersionKind{}.OpenAPIModelName(): reflect.TypeFor[metav1.GroupVersionKind](),
 }
 
-// generated returns a definition of the package, having added all that it refers to.
-func (s *schemas) generated(name string) spec.Schema {
-	all := extensions.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef(s.definitions + name) })
-	s.addGenerated(all, name)
+// generated returns a definition of a generator, having added all that it refers to.
+func (s *schemas) generated(g *generator, name string) spec.Schema {
+	all := g.definitions(func(name string) spec.Ref { return spec.MustCreateRef(s.definitions + name) })
+	s.addGenerated(g, all, name)
 	return s.byName[name]
 }
 
-func (s *schemas) addGenerated(all map[string]common.OpenAPIDefinition, name string) {
+func (s *schemas) addGenerated(g *generator, all map[string]common.OpenAPIDefinition, name string) {
 	definition := all[name]
 	out := definition.Schema
 	if older, ok := out.Extensions[common.ExtensionV2Schema].(spec.Schema); ok && !s.three {
@@ -42,7 +61,7 @@ func (s *schemas) addGenerated(all map[string]common.OpenAPIDefinition, name str
 	delete(out.Extensions, common.ExtensionV2Schema)
 	s.adapt(&out)
 	for t, kinds := range s.kinds {
-		if strings.HasPrefix(t.PkgPath(), "k8s.io/apiextensions-apiserver/") && reflect.Zero(t).Interface().(modelNamer).OpenAPIModelName() == name {
+		if strings.HasPrefix(t.PkgPath(), g.packages) && reflect.Zero(t).Interface().(modelNamer).OpenAPIModelName() == name {
 			out.AddExtension("x-kubernetes-group-version-kind", gvkExtension(kinds))
 		}
 	}
@@ -50,8 +69,8 @@ func (s *schemas) addGenerated(all map[string]common.OpenAPIDefinition, name str
 	for _, needed := range definition.Dependencies {
 		switch _, done := s.byName[needed]; {
 		case done:
-		case strings.HasPrefix(needed, generatedPrefix):
-			s.addGenerated(all, needed)
+		case strings.HasPrefix(needed, g.prefix):
+			s.addGenerated(g, all, needed)
 		default:
 			s.refer(metaTypes[needed])
 		}

@@ -109,8 +109,8 @@ func object() spec.Schema {
 func (s *schemas) define(t reflect.Type, name string) spec.Schema {
 	value := reflect.Zero(t).Interface()
 	out := object()
-	if strings.HasPrefix(name, generatedPrefix) {
-		return s.generated(name)
+	if g := generatorOf(name); g != nil {
+		return s.generated(g, name)
 	}
 	out.Description = wellKnown[name]
 	docs := map[string]string{}

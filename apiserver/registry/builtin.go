@@ -30,6 +30,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"kontiki/apiserver/registry/validations"
 )
@@ -86,6 +87,7 @@ func Builtin(options Options) *Table {
 		deviceRows(),
 		storageMigrationRows(),
 		extensionRows(),
+		aggregationRows(),
 	)
 	for _, r := range rows {
 		declare(t.scheme, r)
@@ -124,6 +126,7 @@ func newScheme() *runtime.Scheme {
 		resourcev1.AddToScheme,
 		storagemigrationv1.AddToScheme,
 		apiextensionsv1.AddToScheme,
+		apiregistrationv1.AddToScheme,
 		validations.AddToScheme,
 		metav1.AddMetaToScheme,
 	} {

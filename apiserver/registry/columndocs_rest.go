@@ -77,6 +77,10 @@ var columnDocsOfRest = map[string]map[string]string{
 		"StorageClass":          "StorageClass of the pvc",
 		"VolumeAttributesClass": "VolumeAttributesClass of the pvc",
 	},
+	"apiservices": {
+		"Service":   "The reference to the service that hosts this API endpoint.",
+		"Available": "Whether this service is available.",
+	},
 	"componentstatuses": {
 		"Status":  "Status of the component conditions",
 		"Message": "Message of the component conditions",
