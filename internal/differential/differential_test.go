@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,13 +57,19 @@ func TestAgainstUpstream(t *testing.T) {
 	if program == "" {
 		t.Skipf("%s does not name a kube-apiserver 1.37.2: build one with ../shared/conformance/build kube-apiserver and run make diff-upstream", upstreamVariable)
 	}
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme.Scheme))                                   // their protobuf
 	cluster := testcluster.StartAdmitting(t, admission.Config{Disabled: []string{"ServiceAccount"}}) // as the other side
 	config := cluster.REST(pki.Admin)
 	upstreamConfig := startUpstream(t, program, config)
 	upstream, kontiki := serverOf(t, upstreamConfig), serverOf(t, config)
 	makeNamespace(t, upstream, kontiki)
+	makeDefinitions(t, upstream, kontiki)
+	data, err := os.ReadFile("testdata/customs.yaml")
+	require.NoError(t, err)
+	customs, err := Customs(data)
+	require.NoError(t, err)
 	subjects := subjectsOf(t, upstreamConfig)
-	scenarios := Select(Scenarios(subjects), patternOf(t, onlyVariable), patternOf(t, stepsVariable))
+	scenarios := Select(append(Scenarios(subjects), customs...), patternOf(t, onlyVariable), patternOf(t, stepsVariable))
 	found, err := Run(t.Context(), upstream, kontiki, scenarios)
 	require.NoError(t, err)
 	judge(t, scenarios, found)
@@ -189,6 +196,29 @@ func makeNamespace(t *testing.T, servers ...Server) {
 	}
 }
 
+// makeDefinitions makes the definitions of testdata/definitions.yaml, and waits until each server has them in discovery.
+func makeDefinitions(t *testing.T, servers ...Server) {
+	data, err := os.ReadFile("testdata/definitions.yaml")
+	require.NoError(t, err)
+	definitions, err := Manifests(data)
+	require.NoError(t, err)
+	for _, server := range servers {
+		for _, d := range definitions {
+			body, err := d.MarshalJSON()
+			require.NoError(t, err)
+			a, err := newSession(server).do(t.Context(), Step{Method: "POST", Path: definitionsPath, Body: string(body)})
+			require.NoError(t, err)
+			require.Equal(t, http.StatusCreated, a.code, a.body)
+		}
+		for _, version := range []string{"v1", "v2", "v1alpha1", "v1beta1"} {
+			require.Eventually(t, func() bool {
+				a, err := newSession(server).do(t.Context(), Step{Method: "GET", Path: "/apis/differential.example.com/" + version})
+				return err == nil && strings.Contains(text(a.body), "gadgets") && (version != "v1" || strings.Contains(text(a.body), "machines"))
+			}, time.Minute, 50*time.Millisecond, "%s does not serve %s", server.URL, version)
+		}
+	}
+}
+
 // subjectsOf joins the manifests with what upstream serves.
 func subjectsOf(t *testing.T, upstream *rest.Config) []Subject {
 	data, err := os.ReadFile("testdata/manifests.yaml")
@@ -235,15 +265,20 @@ func subjectsOf(t *testing.T, upstream *rest.Config) []Subject {
 // address or a signer needs another such name.
 func secondName(obj *unstructured.Unstructured) string {
 	switch obj.GetKind() {
-	case "Namespace", "IPAddress", "ServiceCIDR":
+	case "Namespace", "IPAddress", "ServiceCIDR", "CustomResourceDefinition":
 		return ""
 	}
 	return obj.GetName() + "-2"
 }
 
-// protobufOf is obj as a client in Go sends it.
+// protobufOf is obj as a client in Go sends it; as JSON, if it has no such form.
 func protobufOf(t *testing.T, obj *unstructured.Unstructured) string {
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
+	if runtime.IsNotRegisteredError(err) {
+		data, err := obj.MarshalJSON()
+		require.NoError(t, err)
+		return string(data)
+	}
 	require.NoError(t, err)
 	data, err := obj.MarshalJSON()
 	require.NoError(t, err)
