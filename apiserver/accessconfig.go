@@ -3,6 +3,8 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	apiserverconfig "k8s.io/apiserver/pkg/apis/apiserver"
 
@@ -19,49 +21,57 @@ import (
 type AccessConfig struct {
 	// FrontProxy is whose headers are believed; without a CA nobody's.
 	FrontProxy frontproxy.Config
-	// Issuers of tokens (package authconfig reads them from a file).
-	Issuers []apiserverconfig.JWTAuthenticator
-	// AnonymousPaths can be asked for by those who do not say who they are; RBAC decides on them. "*" is all. Nil means health, version and
-	// OpenID discovery, which are open to everybody.
-	AnonymousPaths []string
+	// Rules are what the configuration files say.
+	authconfig.Rules
+	// Files are looked at every FollowEvery (0: 10 s), and what has changed in them replaces the Rules. A faulty file changes nothing.
+	Files       authconfig.Files
+	FollowEvery time.Duration
 	// TokenWebhook is asked about tokens that nobody here knows.
 	TokenWebhook authwebhook.TokenConfig
-	// Authorizers in the order in which they are asked; nil means Node and RBAC.
-	Authorizers []apiserverconfig.AuthorizerConfiguration
 }
 
 // access is what AccessConfig makes of a Server.
 type access struct {
-	frontProxy     *frontproxy.Proxy
+	frontProxy *frontproxy.Proxy
+	webhook    *authwebhook.Tokens // nil if there is none
+	judges     atomic.Pointer[judges]
+}
+
+// judges are what Rules make of a Server.
+type judges struct {
 	issuers        *oidc.Authenticator
-	webhook        *authwebhook.Tokens // nil if there is none
 	anonymousPaths []string
 	authorizers    []decider // in the order in which they are asked
 }
 
 func (s *Server) openAccess(config AccessConfig) (err error) {
-	s.anonymousPaths = config.AnonymousPaths
 	config.FrontProxy.ClientCA = s.config.ClientCA
 	if s.frontProxy, err = frontproxy.New(config.FrontProxy); err != nil {
-		return err
-	}
-	if s.issuers, err = oidc.New(config.Issuers, oidc.Options{OwnIssuer: s.tokens.URL(), Log: s.log}); err != nil {
 		return err
 	}
 	if s.webhook, err = authwebhook.NewTokens(config.TokenWebhook); err != nil {
 		return err
 	}
-	s.authorizers = nil
-	for _, c := range config.Authorizers {
+	return s.judgeBy(config.Rules)
+}
+
+// judgeBy has requests judged by other rules from now on; an error changes nothing.
+func (s *Server) judgeBy(rules authconfig.Rules) (err error) {
+	j := &judges{anonymousPaths: rules.AnonymousPaths}
+	if j.issuers, err = oidc.New(rules.Issuers, oidc.Options{OwnIssuer: s.tokens.URL(), Log: s.log}); err != nil {
+		return err
+	}
+	for _, c := range rules.Authorizers {
 		a, err := s.openAuthorizer(c)
 		if err != nil {
 			return err
 		}
-		s.authorizers = append(s.authorizers, a)
+		j.authorizers = append(j.authorizers, a)
 	}
-	if config.Authorizers == nil {
-		s.authorizers = []decider{byNode{s}, byRole{s}}
+	if rules.Authorizers == nil {
+		j.authorizers = []decider{byNode{s}, byRole{s}}
 	}
+	s.judges.Store(j)
 	return nil
 }
 

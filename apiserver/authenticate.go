@@ -109,7 +109,7 @@ func (s *Server) authenticate(r *http.Request) (User, error) {
 
 // anonymousMay says whether a path can be asked for without saying who one is.
 func (s *Server) anonymousMay(path string) bool {
-	if paths := s.anonymousPaths; paths != nil {
+	if paths := s.judges.Load().anonymousPaths; paths != nil {
 		return slices.Contains(paths, "*") || slices.Contains(paths, path)
 	}
 	return slices.Contains(publicPaths, healthRoot(path))

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -117,9 +118,9 @@ jwt:
     groups: {claim: groups, prefix: "oidc:"}
   userValidationRules: [{expression: "!user.username.startsWith('system:')", message: reserved}]
 `, issuer.URL, ca)), 0o600))
-	config, err := authconfig.Authentication(file, apiserver.DefaultTokenIssuer)
-	require.NoError(t, err)
-	cluster, c := startWith(t, apiserver.AccessConfig{Issuers: config.JWT, AnonymousPaths: authconfig.AnonymousPaths(config)})
+	access := apiserver.AccessConfig{Files: authconfig.Files{Authentication: file, OwnIssuer: apiserver.DefaultTokenIssuer}, FollowEvery: 10 * time.Millisecond}
+	require.NoError(t, access.Files.Authenticate(&access.Rules))
+	cluster, c := startWith(t, access)
 	sign := func(audience string) string {
 		token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": issuer.URL, "aud": audience, "sub": "jane", "groups": []string{"dev"}, "exp": time.Now().Add(time.Hour).Unix()})
 		token.Header["kid"] = "1"
@@ -140,9 +141,25 @@ jwt:
 	require.Equal(t, 200, nobody.get("/livez").code)
 	require.Equal(t, 401, nobody.get("/version").code) // the configuration opens /livez alone
 
-	require.NoError(t, os.WriteFile(file, []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt: [{issuer: {url: 'http://x'}, nonsense: 1}]"), 0o600))
-	_, err = authconfig.Authentication(file, "")
-	require.ErrorContains(t, err, `unknown field "jwt[0].nonsense"`)
+	replaceFile(t, file, "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt: [{issuer: {url: 'http://x'}, nonsense: 1}]")
+	require.ErrorContains(t, access.Files.Authenticate(&access.Rules), `unknown field "jwt[0].nonsense"`)
+
+	const reloads = `apiserver_authentication_config_controller_automatic_reloads_total`
+	eventually(t, func() bool {
+		return strings.Contains(string(c.get("/metrics").ok().body), reloads+`{status="failure"} 1`)
+	})
+	require.Equal(t, "oidc:jane", whoami(tokenClient(t, cluster, sign("kontiki"))).Username, "a faulty file changes nothing")
+	replaceFile(t, file, "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: true, conditions: [{path: /version}]}")
+	eventually(t, func() bool { return nobody.get("/version").code == 200 })
+	require.Equal(t, 401, nobody.get("/livez").code)
+	tokenClient(t, cluster, sign("kontiki")).get("/api").fails(401, metav1.StatusReasonUnauthorized, "") // the issuer is gone
+}
+
+// replaceFile puts another file in the place of one, at once.
+func replaceFile(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path+".new", []byte(text), 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
 }
 
 // authHook is a real webhook server, whose answer tests choose.
@@ -265,8 +282,8 @@ authorizers:
 - {type: Node, name: node}
 - {type: RBAC, name: rbac}
 `, policy, h.kubeconfig)), 0o600))
-			config, err := authconfig.Authorization(file)
-			require.NoError(t, err)
+			access := apiserver.AccessConfig{Files: authconfig.Files{Authorization: file}, FollowEvery: 10 * time.Millisecond}
+			require.NoError(t, access.Files.Authorize(&access.Rules))
 			var seen authorizationv1.SubjectAccessReviewSpec
 			h.answers(func(w http.ResponseWriter, review map[string]any) {
 				data, _ := json.Marshal(review["spec"])
@@ -278,7 +295,7 @@ authorizers:
 				status := map[string]any{"allowed": spec.User == "jane", "denied": spec.User == "joe", "reason": "as the judge says"}
 				withStatus(status)(w, review)
 			})
-			cluster, c := startWith(t, apiserver.AccessConfig{Authorizers: config.Authorizers})
+			cluster, c := startWith(t, access)
 			c.post(rbacPath+"clusterrolebindings", `{"metadata":{"name":"all"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"joe"},{"kind":"User","name":"jill"}]}`).ok()
 			as := func(name string) []string { return []string{"Impersonate-User", name, "Impersonate-Extra-Team", "a"} }
 			eventually(t, func() bool { return c.get("/metrics", as("jill")...).code == 200 })
@@ -313,6 +330,10 @@ authorizers:
 			h.Close()
 			require.Equal(t, policy == "NoOpinion", c.get("/api/v1/services", as("jill")...).code == 200)
 			c.get("/api/v1/services").ok()
+
+			replaceFile(t, file, "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: RBAC, name: rbac}]")
+			eventually(t, func() bool { return c.get("/api/v1/services", as("joe")...).code == 200 }) // nobody judges but the roles
+			require.Equal(t, 403, node.get("/api/v1/nodes/n1").code)
 		})
 	}
 }

@@ -77,7 +77,7 @@ func (s *Server) decide(ctx context.Context, user User, action rbac.Request) (de
 		return allowed, ""
 	}
 	var reasons []string
-	for _, a := range s.authorizers {
+	for _, a := range s.judges.Load().authorizers {
 		decision, reason := a.decide(ctx, user, action)
 		if decision != noOpinion {
 			return decision, reason

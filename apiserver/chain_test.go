@@ -14,7 +14,9 @@ import (
 // bare is a server with a chain and no store: enough for what stands before the handlers.
 func bare() *Server {
 	m := newMetrics()
-	return &Server{log: slog.New(slog.DiscardHandler), metrics: m, inFlight: newInFlight(m), access: access{anonymousPaths: []string{"*"}}}
+	s := &Server{log: slog.New(slog.DiscardHandler), metrics: m, inFlight: newInFlight(m)}
+	s.judges.Store(&judges{anonymousPaths: []string{"*"}})
+	return s
 }
 
 func TestPanicIsOneRequestsAffair(t *testing.T) {

@@ -20,6 +20,9 @@ type metrics struct {
 	refused   *prometheus.CounterVec
 	watchers  prometheus.Gauge
 	bodyBytes prometheus.Gauge
+
+	authenticationReloads *prometheus.CounterVec
+	authorizationReloads  *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -44,8 +47,15 @@ func newMetrics() *metrics {
 		bodyBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kontiki_request_body_bytes", Help: "Bytes of the request bodies in memory.",
 		}),
+		authenticationReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_authentication_config_controller_automatic_reloads_total", Help: "How often the file of --authentication-config was taken into use, and how often it could not be.",
+		}, []string{"status"}),
+		authorizationReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_authorization_config_controller_automatic_reloads_total", Help: "How often the file of --authorization-config was taken into use, and how often it could not be.",
+		}, []string{"status"}),
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.refused, m.watchers, m.bodyBytes,
+		m.authenticationReloads, m.authorizationReloads,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -270,6 +270,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background.Go(func() { s.follow(bootstrap, "webhooks", webhookObjects, s.loadWebhooks) })
 	background.Go(func() { s.follow(bootstrap, "admission policies", admissionPolicyObjects, s.loadAdmissionPolicies) })
 	background.Go(func() { s.follow(bootstrap, "pods of nodes", nil, s.followPods) })
+	background.Go(func() { s.followAccessFiles(bootstrap) })
 	background.Go(func() { s.keepDefinitions(bootstrap) })
 	background.Go(func() { s.customs.finish(bootstrap) })
 	background.Go(func() { s.customs.keepForgetting(bootstrap) })

@@ -129,7 +129,7 @@ func (s *Server) ownAudiences(audiences []string) ([]string, error) {
 
 // issuersToken knows the tokens of the issuers that the configuration names (package oidc).
 func (s *Server) issuersToken(ctx context.Context, token string, audiences []string) (user User, good []string, known bool, err error) {
-	info, known, err := s.issuers.Authenticate(ctx, token)
+	info, known, err := s.judges.Load().issuers.Authenticate(ctx, token)
 	if err == nil && known {
 		good, err = s.ownAudiences(audiences)
 	}

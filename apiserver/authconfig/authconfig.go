@@ -1,6 +1,8 @@
 package authconfig
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -67,11 +69,16 @@ func read(path string, into runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	if len(bytes.TrimSpace(data)) == 0 { // somebody is just writing it; it would mean the defaults
+		return inFile(path, errEmpty)
+	}
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 	return inFile(path, runtime.DecodeInto(codecs.UniversalDecoder(), data, into))
 }
+
+var errEmpty = errors.New("the file is empty")
 
 func inFile(path string, err error) error {
 	if err == nil {

@@ -15,10 +15,10 @@ import (
 
 // accessOptions is who is known besides the cluster's own users, and who decides besides its roles: kube-apiserver's flags.
 type accessOptions struct {
-	authentication, authorization string // files
-	proxyCA                       string // file
-	proxy                         frontproxy.Config
-	tokenWebhook                  authwebhook.TokenConfig
+	files        authconfig.Files
+	proxyCA      string // file
+	proxy        frontproxy.Config
+	tokenWebhook authwebhook.TokenConfig
 
 	config apiserver.AccessConfig // what complete makes of the rest
 }
@@ -27,8 +27,8 @@ type accessOptions struct {
 const ownIssuer = apiserver.DefaultTokenIssuer
 
 func (o *accessOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.authentication, "authentication-config", "", "AuthenticationConfiguration file: issuers of tokens, anonymous access")
-	fs.StringVar(&o.authorization, "authorization-config", "", "AuthorizationConfiguration file: which authorizers are asked, webhooks too (default: Node, RBAC)")
+	fs.StringVar(&o.files.Authentication, "authentication-config", "", "AuthenticationConfiguration file: issuers of tokens, anonymous access; followed")
+	fs.StringVar(&o.files.Authorization, "authorization-config", "", "AuthorizationConfiguration file: which authorizers are asked, webhooks too (default: Node, RBAC); followed")
 	fs.StringVar(&o.tokenWebhook.Kubeconfig, "authentication-token-webhook-config-file", "", "kubeconfig of a webhook that knows tokens (TokenReview)")
 	fs.StringVar(&o.tokenWebhook.Version, "authentication-token-webhook-version", "v1", "version of TokenReview that it speaks: v1 or v1beta1")
 	fs.DurationVar(&o.tokenWebhook.CacheTTL, "authentication-token-webhook-cache-ttl", 2*time.Minute, "how long its answers are kept")
@@ -42,20 +42,13 @@ func (o *accessOptions) addFlags(fs *pflag.FlagSet) {
 
 // complete reads the files; a fault in them is a wrong value of the flag.
 func (o *accessOptions) complete() error {
-	o.config = apiserver.AccessConfig{FrontProxy: o.proxy, TokenWebhook: o.tokenWebhook}
-	if o.authentication != "" {
-		config, err := authconfig.Authentication(o.authentication, ownIssuer)
-		if err != nil {
-			return wrong("authentication-config", "%s", oneLine(err))
-		}
-		o.config.Issuers, o.config.AnonymousPaths = config.JWT, authconfig.AnonymousPaths(config)
+	o.files.OwnIssuer = ownIssuer
+	o.config = apiserver.AccessConfig{Files: o.files, FrontProxy: o.proxy, TokenWebhook: o.tokenWebhook}
+	if err := o.files.Authenticate(&o.config.Rules); err != nil {
+		return wrong("authentication-config", "%s", oneLine(err))
 	}
-	if o.authorization != "" {
-		config, err := authconfig.Authorization(o.authorization)
-		if err != nil {
-			return wrong("authorization-config", "%s", oneLine(err))
-		}
-		o.config.Authorizers = config.Authorizers
+	if err := o.files.Authorize(&o.config.Rules); err != nil {
+		return wrong("authorization-config", "%s", oneLine(err))
 	}
 	if _, err := authwebhook.NewTokens(o.tokenWebhook); err != nil {
 		return wrong("authentication-token-webhook-config-file", "%s", oneLine(err))
