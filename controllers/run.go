@@ -66,7 +66,7 @@ func (m *manager) addAll() error {
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
 		addResourceQuota, addProtection, addDisruption,
 		addSecretToken, addServiceCIDR,
-		addPolicyTypes,
+		addPolicyTypes, addNetworkPolicy,
 	} {
 		if err := add(m); err != nil {
 			return err
