@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.git
 STATIC  := CGO_ENABLED=0 $(GO)
 TOOLS   := cd internal/tools &&
 
-CNI_PLUGINS := main/bridge main/loopback ipam/host-local meta/portmap
+CNI_PLUGINS := main/bridge main/loopback ipam/host-local meta/portmap meta/bandwidth
 CNI_MODULE  := github.com/containernetworking/plugins/plugins
 
 # Seconds that each fuzz target gets.
@@ -39,7 +39,7 @@ bin/kontiki bin/kontiki-shim:
 bin/runc: internal/tools/go.sum
 	$(TOOLS) CGO_ENABLED=1 $(GO) build -ldflags "-s -w" -o ../../$@ github.com/opencontainers/runc
 
-bin/cni/.built: internal/tools/go.sum
+bin/cni/.built: internal/tools/go.sum Makefile
 	mkdir -p bin/cni
 	$(TOOLS) $(STATIC) build -ldflags "-s -w" -o ../../bin/cni/ $(addprefix $(CNI_MODULE)/,$(CNI_PLUGINS))
 	touch $@

@@ -20,8 +20,8 @@ func (s *Server) bootstrapKubernetesService(ctx context.Context) error {
 	if err := s.ensure(ctx, metav1.NamespaceDefault, s.kubernetesService(), nil); err != nil {
 		return err
 	}
-	if s.config.ClusterDNS.IsValid() {
-		if err := s.ensure(ctx, metav1.NamespaceSystem, dnsService(s.config.ClusterDNS.String()), nil); err != nil {
+	if len(s.config.ClusterDNS) > 0 {
+		if err := s.ensure(ctx, metav1.NamespaceSystem, dnsService(s.config.ClusterDNS), nil); err != nil {
 			return err
 		}
 	}
@@ -48,27 +48,6 @@ func (s *Server) kubernetesService() *corev1.Service {
 				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP,
 				TargetPort: intstr.FromInt32(int32(s.config.AdvertisePort)),
 			}},
-		},
-	}
-}
-
-// dnsService keeps the address of DNS from other Services, and says where it is to those who look. It has no endpoints, and
-// belongs to no proxy: each node answers at the address by itself.
-func dnsService(address string) *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "kube-dns", Namespace: metav1.NamespaceSystem,
-			Labels: map[string]string{
-				"k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "service.kubernetes.io/service-proxy-name": "kontiki-dns",
-			},
-		},
-		Spec: corev1.ServiceSpec{
-			ClusterIP:  address,
-			ClusterIPs: []string{address},
-			Ports: []corev1.ServicePort{
-				{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(53)},
-				{Name: "dns-tcp", Port: 53, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(53)},
-			},
 		},
 	}
 }

@@ -59,8 +59,9 @@ type Config struct {
 	AdvertisePort    uint16 // 0 means 6443
 	// ServiceCIDR's first address is the Service default/kubernetes; the zero value means 10.96.0.0/16.
 	ServiceCIDR netip.Prefix
-	// ClusterDNS is where nodes serve DNS to their pods: the Service kube-system/kube-dns keeps it. Invalid: there is none.
-	ClusterDNS netip.Addr
+	// ClusterDNS is where nodes serve DNS to their pods, an address of each service range: the Service kube-system/kube-dns
+	// keeps them. Empty: there is none.
+	ClusterDNS []netip.Addr
 	// SecondServiceCIDR is of the other IP family, as in registry.Options.
 	SecondServiceCIDR netip.Prefix
 	// MaxBodyBytes bounds request bodies; 0 means 3 MiB, as in Kubernetes.

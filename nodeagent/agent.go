@@ -181,7 +181,7 @@ func (a *Agent) logDir(pod *corev1.Pod) string {
 	return filepath.Join(a.cfg.DataDir, "logs", pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
 }
 
-func (a *Agent) hostIPs() []string { return []string{a.cfg.NodeIP} }
+func (a *Agent) hostIPs() []string { return a.cfg.NodeIPs }
 
 // hostDNS is the host's resolver configuration, read anew each time: it changes with the network.
 func (a *Agent) hostDNS() *runtimeapi.DNSConfig {

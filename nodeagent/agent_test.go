@@ -50,7 +50,7 @@ func (n *node) start() {
 	_, _, err = n.cluster.PKI.Node("n1", []net.IP{net.IPv4(127, 0, 0, 1)})
 	require.NoError(n.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		NodeName: "n1", NodeIP: "127.0.0.1", DataDir: n.dir, REST: n.rest, Runtime: runtime.Conn(),
+		NodeName: "n1", NodeIPs: []string{"127.0.0.1"}, DataDir: n.dir, REST: n.rest, Runtime: runtime.Conn(),
 		ServingTLS: n.cluster.PKI.AgentServing("n1"), Listen: listener, NoMounts: true, Log: n.cluster.Log,
 	})
 	require.NoError(n.t, err)

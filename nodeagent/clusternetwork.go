@@ -24,6 +24,8 @@ type ClusterNetwork struct {
 	// DNS are the addresses at which the node serves DNS to its pods, those of the Service kube-system/kube-dns.
 	// None: it serves none, and pods use the host's resolvers.
 	DNS []netip.Addr
+	// ForeignPods leaves the way to the pods of other nodes to whoever makes the pod network.
+	ForeignPods bool
 }
 
 // servicesLock is the socket that the one agent holds which serves Services in a network namespace. Abstract sockets are per
@@ -54,8 +56,10 @@ func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory) *clu
 		a.log.Warn("another agent on this machine serves Services and DNS: pods of this one do without", "err", err)
 		return n
 	}
-	if n.peers, err = newPeerRoutes(a.cfg.NodeName, factory.Core().V1().Nodes().Informer(), a.log); err != nil {
-		a.log.Warn("pods of other nodes cannot be reached", "err", err)
+	if !a.cfg.ClusterNetwork.ForeignPods {
+		if n.peers, err = newPeerRoutes(a.cfg.NodeName, factory.Core().V1().Nodes().Informer(), a.log); err != nil {
+			a.log.Warn("pods of other nodes cannot be reached", "err", err)
+		}
 	}
 	if err := network.EnableServices(); err != nil {
 		a.log.Warn("pods of this node may not reach each other through Services", "err", err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +17,11 @@ import (
 // Config of an Agent.
 type Config struct {
 	NodeName string // required
-	NodeIP   string // required: the address that others reach this node by
-	DataDir  string // required: volumes, logs and checkpoints live below it
-	REST     *rest.Config
+	// NodeIPs are the addresses that others reach this node by, one of an IP family; required, the first comes first in
+	// the Node.
+	NodeIPs []string
+	DataDir string // required: volumes, logs and checkpoints live below it
+	REST    *rest.Config
 	// Runtime is a CRI v1 connection (RuntimeService and ImageService); the caller closes it.
 	Runtime grpc.ClientConnInterface
 	// ServingTLS has the server's certificate and the CA of the clients; it is made to require client certificates.
@@ -58,8 +61,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.NodeName == "":
 		return c, fmt.Errorf("%w: no node name", ErrConfig)
-	case net.ParseIP(c.NodeIP) == nil:
-		return c, fmt.Errorf("%w: node IP %q is not an address", ErrConfig, c.NodeIP)
+	case len(c.NodeIPs) == 0 || slices.ContainsFunc(c.NodeIPs, func(ip string) bool { return net.ParseIP(ip) == nil }):
+		return c, fmt.Errorf("%w: node IPs %q are not addresses", ErrConfig, c.NodeIPs)
 	case c.DataDir == "":
 		return c, fmt.Errorf("%w: no data directory", ErrConfig)
 	case c.REST == nil || c.Runtime == nil || c.ServingTLS == nil:

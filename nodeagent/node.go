@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"runtime"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ type nodeReporter struct {
 	node     *corev1.Node // the API server's newest answer; nil until registered
 	wrote    time.Time
 	leased   time.Time
-	podCIDR  string // what the runtime was told
+	podCIDR  string // what the runtime was told: one, or two with a comma between
 	failures int
 }
 
@@ -76,7 +77,7 @@ func (n *nodeReporter) report(ctx context.Context) error {
 		return err
 	}
 	n.node = got
-	if cidr := n.node.Spec.PodCIDR; cidr != "" && cidr != n.podCIDR {
+	if cidr := strings.Join(n.node.Spec.PodCIDRs, ","); cidr != "" && cidr != n.podCIDR {
 		n.tellRuntime(ctx, cidr)
 	}
 	return n.writeStatus(ctx)

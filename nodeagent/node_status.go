@@ -21,7 +21,10 @@ const maxImages = 50
 func (n *nodeReporter) status(ctx context.Context, node *corev1.Node) corev1.NodeStatus {
 	s := *node.Status.DeepCopy()
 	s.Capacity, s.Allocatable = n.a.machine.capacity(), n.a.machine.allocatable()
-	s.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.a.cfg.NodeIP}}
+	s.Addresses = nil
+	for _, ip := range n.a.cfg.NodeIPs {
+		s.Addresses = append(s.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+	}
 	if name := cmp.Or(hostname(), n.a.cfg.NodeName); name != "" {
 		s.Addresses = append(s.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: name})
 	}

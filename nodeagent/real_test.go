@@ -85,7 +85,7 @@ func startRealNode(t *testing.T) *node {
 	r, err := runtime.New(runtime.Config{
 		Root: n.dir, StateDir: filepath.Join(n.dir, "runtime"), RuncPath: filepath.Join(binDir(), "runc"),
 		ShimPath: build(t, programs, "kontiki-shim"), CgroupRoot: "/kontiki-agent-test-" + name,
-		CNIBinDir: filepath.Join(binDir(), "cni"), Log: n.cluster.Log,
+		CNIBinDirs: []string{filepath.Join(binDir(), "cni")}, Log: n.cluster.Log,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -99,7 +99,7 @@ func startRealNode(t *testing.T) *node {
 	_, _, err = n.cluster.PKI.Node("n1", []net.IP{net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		NodeName: "n1", NodeIP: "127.0.0.1", DataDir: n.dir, REST: n.cluster.NodeREST("n1"), Runtime: r.Conn(),
+		NodeName: "n1", NodeIPs: []string{"127.0.0.1"}, DataDir: n.dir, REST: n.cluster.NodeREST("n1"), Runtime: r.Conn(),
 		ServingTLS: n.cluster.PKI.AgentServing("n1"), Listen: listener, Log: n.cluster.Log, LogMaxBytes: 64 << 10,
 	})
 	require.NoError(t, err)

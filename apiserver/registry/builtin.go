@@ -45,6 +45,8 @@ type Options struct {
 	// ClusterCIDR is cut into one /24 (IPv6: /64) per node; the zero value leaves spec.podCIDR of
 	// nodes alone.
 	ClusterCIDR netip.Prefix
+	// SecondClusterCIDR is of the other IP family: nodes get a piece of it, too. The zero value means that there is one.
+	SecondClusterCIDR netip.Prefix
 	// NodePorts is the range of node ports, both ends included; the zero value means 30000 to 32767.
 	NodePorts [2]int32
 }
@@ -56,7 +58,8 @@ func (o Options) withDefaults() Options {
 	if o.NodePorts == [2]int32{} {
 		o.NodePorts = [2]int32{30000, 32767}
 	}
-	o.ServiceCIDR, o.SecondServiceCIDR, o.ClusterCIDR = o.ServiceCIDR.Masked(), o.SecondServiceCIDR.Masked(), o.ClusterCIDR.Masked()
+	o.ServiceCIDR, o.SecondServiceCIDR = o.ServiceCIDR.Masked(), o.SecondServiceCIDR.Masked()
+	o.ClusterCIDR, o.SecondClusterCIDR = o.ClusterCIDR.Masked(), o.SecondClusterCIDR.Masked()
 	return o
 }
 

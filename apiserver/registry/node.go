@@ -28,7 +28,7 @@ func nodes(options Options) *Resource {
 		Validate:           validator(validateNode),
 		ValidateUpdate:     updateValidator(validateNodeUpdate),
 		Claims:             func(obj runtime.Object) []string { return podCIDRClaims(obj.(*corev1.Node)) },
-		Allocate:           podCIDRs{options.ClusterCIDR}.allocate,
+		Allocate:           podCIDRs{options.ClusterCIDR, options.SecondClusterCIDR}.allocate,
 	}
 	r.Subresources = []Subresource{
 		connectTo("proxy", "NodeProxyOptions", "create", "delete", "get", "patch", "update"),
@@ -71,30 +71,47 @@ func podCIDRClaim(cidr string) string {
 	return "/kontiki/claims/podcidr/" + cidr
 }
 
-// podCIDRs gives a new node that has no pod CIDR the first free piece of cluster. Kubernetes does
-// this in a controller; as a claim in the node's own transaction it cannot race. An invalid cluster
-// prefix gives none. Not yet: dual stack (one more CIDR of the other family).
-type podCIDRs struct{ cluster netip.Prefix }
+// podCIDRs gives a new node that has no pod CIDR the first free piece of each range. Kubernetes does
+// this in a controller; as a claim in the node's own transaction it cannot race. An invalid
+// range gives none.
+type podCIDRs struct{ cluster, second netip.Prefix }
 
 func (a podCIDRs) allocate(_ context.Context, obj, old runtime.Object, taken func(string) bool) error {
 	n := obj.(*corev1.Node)
 	switch {
 	case n.Spec.PodCIDR != "":
 		return a.check(n, old, taken)
-	case old != nil || !a.cluster.IsValid():
+	case old != nil:
 		return nil
 	}
+	for _, cluster := range []netip.Prefix{a.cluster, a.second} {
+		if !cluster.IsValid() {
+			continue
+		}
+		cidr, err := freePiece(cluster, taken)
+		if err != nil {
+			return err
+		}
+		n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, cidr)
+	}
+	if len(n.Spec.PodCIDRs) > 0 {
+		n.Spec.PodCIDR = n.Spec.PodCIDRs[0]
+	}
+	return nil
+}
+
+// freePiece is the first part of a range for one node that no node has.
+func freePiece(cluster netip.Prefix, taken func(string) bool) (string, error) {
 	bits := 24
-	if a.cluster.Addr().Is6() {
+	if cluster.Addr().Is6() {
 		bits = 64
 	}
-	for piece := range pieces(a.cluster, bits) {
+	for piece := range pieces(cluster, bits) {
 		if cidr := piece.String(); !taken(podCIDRClaim(cidr)) {
-			n.Spec.PodCIDR, n.Spec.PodCIDRs = cidr, []string{cidr}
-			return nil
+			return cidr, nil
 		}
 	}
-	return apierrors.NewInternalError(fmt.Errorf("no free pod CIDR: every /%d of %v is taken", bits, a.cluster))
+	return "", apierrors.NewInternalError(fmt.Errorf("no free pod CIDR: every /%d of %v is taken", bits, cluster))
 }
 
 // check refuses a CIDR that the client has chosen and another node holds.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -144,7 +143,7 @@ func (h *agentHost) credentials(ctx context.Context, o *agentOptions) (credentia
 
 func (h *agentHost) joinedWith(ctx context.Context, o *agentOptions) (nodeCredentials, error) {
 	m, err := certificates.Open(ctx, certificates.Config{
-		Dir: h.dir.join("pki"), Server: o.server, NodeName: o.node.name, NodeIPs: []net.IP{net.ParseIP(o.node.ip)},
+		Dir: h.dir.join("pki"), Server: o.server, NodeName: o.node.name, NodeIPs: o.node.netIPs(),
 		Token: o.join, Log: h.log.With("component", "certificates"),
 	})
 	if err != nil {

@@ -53,7 +53,7 @@ func (n *node) openPKI(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.options
-	ips := []net.IP{net.ParseIP(o.node.ip)}
+	ips := o.node.netIPs()
 	if bind := net.ParseIP(o.bindAddress); !bind.IsUnspecified() {
 		ips = append(ips, bind)
 	}
@@ -93,27 +93,29 @@ func (n *node) openPlane(context.Context) (err error) {
 		address = netip.Addr{} // Kubernetes does not allow loopback addresses as endpoints
 	}
 	n.plane, err = controlplane.Open(controlplane.Config{
-		Dir:              n.dir.join("store"),
-		Outside:          o.store.config,
-		PKI:              n.pki,
-		Listener:         listener,
-		ClientListener:   client,
-		PeerListener:     peers,
-		PeerAddress:      net.JoinHostPort(o.node.ip, strconv.Itoa(o.store.peerPort)),
-		NodeName:         o.node.name,
-		Join:             o.store.members,
-		AdvertiseAddress: address,
-		ServiceCIDR:      netip.MustParsePrefix(o.network.serviceCIDR),
-		ClusterCIDR:      netip.MustParsePrefix(o.network.clusterCIDR),
-		ClusterDNS:       o.network.dnsIP(),
-		HistoryRetention: o.store.historyRetention,
-		Audit:            o.audit.config,
-		Encryption:       o.encryption.config,
-		Access:           o.access.config,
-		Admission:        o.admit.config,
-		RaftLog:          o.store.raftLog,
-		SnapshotEntries:  o.store.snapshotCount,
-		Log:              n.log,
+		Dir:               n.dir.join("store"),
+		Outside:           o.store.config,
+		PKI:               n.pki,
+		Listener:          listener,
+		ClientListener:    client,
+		PeerListener:      peers,
+		PeerAddress:       net.JoinHostPort(o.node.ip, strconv.Itoa(o.store.peerPort)),
+		NodeName:          o.node.name,
+		Join:              o.store.members,
+		AdvertiseAddress:  address,
+		ServiceCIDR:       o.network.serviceCIDRs[0],
+		ClusterCIDR:       o.network.clusterCIDRs[0],
+		ClusterDNS:        o.network.dnsIPs(),
+		SecondServiceCIDR: second(o.network.serviceCIDRs),
+		SecondClusterCIDR: second(o.network.clusterCIDRs),
+		HistoryRetention:  o.store.historyRetention,
+		Audit:             o.audit.config,
+		Encryption:        o.encryption.config,
+		Access:            o.access.config,
+		Admission:         o.admit.config,
+		RaftLog:           o.store.raftLog,
+		SnapshotEntries:   o.store.snapshotCount,
+		Log:               n.log,
 	})
 	if err != nil {
 		return err

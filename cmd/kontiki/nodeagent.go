@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -50,7 +49,7 @@ func (h *agentHost) issuedHere() (nodeCredentials, error) {
 	if !o.enabled {
 		return nodeCredentials{}, nil
 	}
-	if _, _, err := h.pki.Node(o.name, []net.IP{net.ParseIP(o.ip)}); err != nil {
+	if _, _, err := h.pki.Node(o.name, o.netIPs()); err != nil {
 		return nodeCredentials{}, err
 	}
 	client := h.pki.Live(func() *tls.Config { return h.pki.NodeClient(o.name) })
@@ -85,7 +84,7 @@ func (h *agentHost) startAgent(credentials nodeCredentials, url string) error {
 	agent, err := nodeagent.New(nodeagent.Config{
 		ClusterNetwork: h.clusterNetwork(),
 		NodeName:       o.name,
-		NodeIP:         o.ip,
+		NodeIPs:        o.ips,
 		DataDir:        h.dir.join("agent"),
 		REST:           controlplane.LiveClient(url, "agent", credentials.client),
 		Runtime:        conn,
@@ -111,9 +110,10 @@ func (h *agentHost) clusterNetwork() *nodeagent.ClusterNetwork {
 	}
 	o := h.options.network
 	return &nodeagent.ClusterNetwork{
-		ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix(o.serviceCIDR)},
-		PodCIDRs:     []netip.Prefix{netip.MustParsePrefix(o.clusterCIDR)},
-		DNS:          []netip.Addr{o.dnsIP()},
+		ServiceCIDRs: o.serviceCIDRs,
+		PodCIDRs:     o.clusterCIDRs,
+		DNS:          o.dnsIPs(),
+		ForeignPods:  h.options.node.cni.foreign(),
 	}
 }
 
@@ -151,14 +151,17 @@ func (h *agentHost) openSimulated() (grpc.ClientConnInterface, error) {
 func (h *agentHost) openBuiltIn() (grpc.ClientConnInterface, error) {
 	o := h.options.node
 	r, err := runtime.New(runtime.Config{
-		Root:        h.dir.join("agent"),
-		StateDir:    h.dir.join("agent", "runtime"),
-		RuncPath:    o.runc,
-		ShimPath:    beside("kontiki-shim"),
-		CgroupRoot:  o.cgroupRoot,
-		CNIBinDir:   o.cniBinDir,
-		ClusterCIDR: netip.MustParsePrefix(h.options.network.clusterCIDR),
-		Log:         h.log.With("component", "runtime"),
+		Root:         h.dir.join("agent"),
+		StateDir:     h.dir.join("agent", "runtime"),
+		RuncPath:     o.runc,
+		ShimPath:     beside("kontiki-shim"),
+		CgroupRoot:   o.cgroupRoot,
+		CNIBinDirs:   o.cni.binDirs(),
+		CNIConfDir:   o.cni.confDir,
+		ForeignCNI:   o.cni.foreign(),
+		ClusterCIDRs: h.options.network.clusterCIDRs,
+		Address:      netip.MustParseAddr(o.ip),
+		Log:          h.log.With("component", "runtime"),
 	})
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"kontiki/internal/hostcheck"
 )
 
 const (
@@ -100,12 +97,16 @@ func (o *options) completeNode() error {
 	if net.ParseIP(o.bindAddress) == nil {
 		return wrong("bind-address", "%q is not an IP address", o.bindAddress)
 	}
-	for _, step := range []func() error{o.network.complete, o.node.complete, o.log.complete} {
-		if err := step(); err != nil {
-			return err
-		}
+	if err := o.network.complete(); err != nil {
+		return err
 	}
-	return nil
+	if o.node.ipText == "" {
+		o.node.ipText = o.network.ownAddresses()
+	}
+	if err := o.node.complete(); err != nil {
+		return err
+	}
+	return o.log.complete()
 }
 
 // checkPorts refuses two listeners of a server at one port.
@@ -161,84 +162,27 @@ func checkPort(flag string, port int) error {
 	return nil
 }
 
-// networkOptions is what the whole cluster must agree on.
-type networkOptions struct {
-	clusterCIDR, serviceCIDR, clusterDomain string
-}
-
-func (o *networkOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.clusterCIDR, "cluster-cidr", "10.244.0.0/16", "addresses of pods, the same on all machines; each node gets a /24 of it")
-	fs.StringVar(&o.serviceCIDR, "service-cidr", "10.96.0.0/16", "addresses of Services, the same on all machines")
-	fs.StringVar(&o.clusterDomain, "cluster-domain", "cluster.local", "DNS domain of Services, the same on all machines")
-}
-
-func (o *networkOptions) complete() error {
-	pods, err := checkCIDR("cluster-cidr", o.clusterCIDR, 24)
-	if err != nil {
-		return err
-	}
-	services, err := checkCIDR("service-cidr", o.serviceCIDR, 28)
-	if err != nil {
-		return err
-	}
-	if pods.Overlaps(services) {
-		return wrong("service-cidr", "%s overlaps --cluster-cidr %s", services, pods)
-	}
-	if faults := validation.IsDNS1123Subdomain(o.clusterDomain); len(faults) > 0 {
-		return wrong("cluster-domain", "%q: %s", o.clusterDomain, faults[0])
-	}
-	return nil
-}
-
-// checkCIDR parses an IPv4 network that has at most maxBits bits of prefix.
-func checkCIDR(flag, value string, maxBits int) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(value)
-	if err != nil || !prefix.Addr().Is4() {
-		return prefix, wrong(flag, "%q is not an IPv4 network such as 10.0.0.0/16", value)
-	}
-	if prefix != prefix.Masked() {
-		return prefix, wrong(flag, "%s has host bits set: did you mean %s?", value, prefix.Masked())
-	}
-	if prefix.Bits() < 8 || prefix.Bits() > maxBits {
-		return prefix, wrong(flag, "%s: the prefix must be from /8 to /%d", value, maxBits)
-	}
-	return prefix, nil
-}
-
-// serviceIP is the first address of the network: that of the kubernetes Service.
-func (o *networkOptions) serviceIP() net.IP {
-	first := netip.MustParsePrefix(o.serviceCIDR).Addr().Next()
-	return first.AsSlice()
-}
-
-// dnsIP is the tenth address of the network: that of the Service kube-dns, as kubeadm and k3s have it.
-func (o *networkOptions) dnsIP() netip.Addr {
-	address := netip.MustParsePrefix(o.serviceCIDR).Addr()
-	for range 10 {
-		address = address.Next()
-	}
-	return address
-}
-
 // nodeOptions is who this machine is, and how it runs containers.
 type nodeOptions struct {
-	name, ip   string
+	name, ip   string // ip: the first of ips
+	ips        []string
+	ipText     string
 	enabled    bool
 	agentPort  int
 	runtime    string
 	runc       string
-	cniBinDir  string
 	cgroupRoot string
+	cni        cniOptions
 }
 
 func (o *nodeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.name, "node-name", "", "name of this node (default: the host name)")
-	fs.StringVar(&o.ip, "node-ip", "", "address under which others reach this node (default: that of the default route)")
+	fs.StringVar(&o.ipText, "node-ip", "", "address under which others reach this node, or one of each IP family with a comma between (default: that of the default route)")
 	fs.IntVar(&o.agentPort, "agent-port", 10250, "port of the node agent")
 	fs.StringVar(&o.runtime, "node-runtime", "runc", "what runs containers: runc, simulated, or the unix:///socket of a CRI runtime")
 	fs.StringVar(&o.runc, "runc", "", "runc program (default: the one beside this program, else on PATH)")
-	fs.StringVar(&o.cniBinDir, "cni-bin-dir", "", "directory of CNI plugins (default: cni/ beside this program)")
 	fs.StringVar(&o.cgroupRoot, "cgroup-root", "kontiki", "cgroup to run containers in, below the root")
+	o.cni.addFlags(fs)
 }
 
 func (o *nodeOptions) complete() error {
@@ -252,11 +196,8 @@ func (o *nodeOptions) complete() error {
 	if faults := validation.IsDNS1123Subdomain(o.name); len(faults) > 0 {
 		return wrong("node-name", "%q: %s", o.name, faults[0])
 	}
-	if o.ip == "" {
-		o.ip = hostcheck.NodeIP().String()
-	}
-	if ip := net.ParseIP(o.ip); ip == nil || ip.IsUnspecified() || ip.IsMulticast() {
-		return wrong("node-ip", "%q is not an address of a machine", o.ip)
+	if err := o.completeAddresses(); err != nil {
+		return err
 	}
 	if !o.enabled {
 		return nil
@@ -282,10 +223,8 @@ func (o *nodeOptions) completeRuntime() error {
 	} else if info, err := os.Stat(o.runc); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
 		return wrong("runc", "%s is not a program", o.runc)
 	}
-	if o.cniBinDir == "" {
-		o.cniBinDir = beside("cni")
-	} else if info, err := os.Stat(o.cniBinDir); err != nil || !info.IsDir() {
-		return wrong("cni-bin-dir", "%s is not a directory", o.cniBinDir)
+	if err := o.cni.complete(); err != nil {
+		return err
 	}
 	if o.cgroupRoot == "" || strings.HasPrefix(o.cgroupRoot, "/") || !filepath.IsLocal(o.cgroupRoot) {
 		return wrong("cgroup-root", "%q is not a relative path below the cgroup root", o.cgroupRoot)

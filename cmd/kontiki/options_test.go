@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -36,7 +37,12 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--node-ip 300.1.1.1", `--node-ip: "300.1.1.1" is not an address of a machine`},
 		{"--node-ip 0.0.0.0", `--node-ip: "0.0.0.0" is not an address of a machine`},
 		{"--node-name Big_Node", `--node-name: "Big_Node": `},
-		{"--cluster-cidr 10.244.0.0", `--cluster-cidr: "10.244.0.0" is not an IPv4 network`},
+		{"--node-ip 10.0.0.1,10.0.0.2", "--node-ip: 10.0.0.1,10.0.0.2 has two addresses of one IP family"},
+		{"--cluster-cidr 10.244.0.0", `--cluster-cidr: "10.244.0.0" is not a network such as 10.0.0.0/16`},
+		{"--cluster-cidr 10.244.0.0/16,10.245.0.0/16", `--cluster-cidr: "10.244.0.0/16,10.245.0.0/16" is not an IPv4 network, or an IPv4 and an IPv6 network`},
+		{"--cluster-cidr 10.244.0.0/16,fd00::/72", "--cluster-cidr: fd00::/72: the prefix must be from /32 to /64"},
+		{"--cluster-cidr 10.244.0.0/16,fd00::/48", "--service-cidr: 10.96.0.0/16 has not the IP families of --cluster-cidr 10.244.0.0/16,fd00::/48"},
+		{"--cni flannel", `--cni: "flannel" is neither default nor none`},
 		{"--cluster-cidr 10.244.1.0/16", "--cluster-cidr: 10.244.1.0/16 has host bits set: did you mean 10.244.0.0/16?"},
 		{"--cluster-cidr 10.244.0.0/25", "--cluster-cidr: 10.244.0.0/25: the prefix must be from /8 to /24"},
 		{"--service-cidr fd00::/64", `--service-cidr: "fd00::/64" is not an IPv4 network`},
@@ -107,8 +113,19 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.Equal(t, serverDataDir, o.dataDir)
 	require.Equal(t, "10.96.0.1", o.network.serviceIP().String())
 	require.NotEmpty(t, o.node.ip)
+	require.Len(t, o.node.ips, 1)
 	_, err = parseArgs("--agent=false", "--agent-port", "6443")
 	require.NoError(t, err, "without an agent its flags do not matter")
+}
+
+func TestDualStack(t *testing.T) {
+	o, err := parseArgs("--cluster-cidr", "10.244.0.0/16,fd00:244::/48", "--service-cidr", "10.96.0.0/16,fd00:96::/112", "--node-ip", "192.0.2.1,2001:db8::1")
+	require.NoError(t, err)
+	require.Equal(t, "10.96.0.1", o.network.serviceIP().String())
+	require.Equal(t, "[10.96.0.10 fd00:96::a]", fmt.Sprint(o.network.dnsIPs()))
+	require.Equal(t, "fd00:244::/48", second(o.network.clusterCIDRs).String())
+	require.Equal(t, "192.0.2.1", o.node.ip)
+	require.Equal(t, []string{"192.0.2.1", "2001:db8::1"}, o.node.ips)
 }
 
 func TestConfigFile(t *testing.T) {
@@ -176,7 +193,7 @@ func TestAgentFlags(t *testing.T) {
 		require.False(t, f.Hidden, f.Name)
 		names = append(names, f.Name)
 	})
-	require.Equal(t, []string{"agent-port", "bind-address", "cgroup-root", "cluster-cidr", "cluster-domain", "cni-bin-dir", "config", "data-dir",
+	require.Equal(t, []string{"agent-port", "bind-address", "cgroup-root", "cluster-cidr", "cluster-domain", "cni", "cni-bin-dir", "cni-conf-dir", "config", "data-dir",
 		"log-format", "log-level", "node-ip", "node-name", "node-runtime", "pki-dir", "runc", "server", "service-cidr", "token"}, names)
 	o := &agentOptions{}
 	o.addFlags(pflag.NewFlagSet("agent", pflag.ContinueOnError))

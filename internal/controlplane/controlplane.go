@@ -52,9 +52,9 @@ type Config struct {
 	AdvertiseAddress netip.Addr
 	// ServiceCIDR and ClusterCIDR are the ranges of cluster IPs and of pods; SecondServiceCIDR that of the other IP
 	// family. Zero values as in registry.Options.
-	ServiceCIDR, SecondServiceCIDR, ClusterCIDR netip.Prefix
+	ServiceCIDR, SecondServiceCIDR, ClusterCIDR, SecondClusterCIDR netip.Prefix
 	// ClusterDNS is where nodes serve DNS to their pods; see apiserver.Config.
-	ClusterDNS netip.Addr
+	ClusterDNS []netip.Addr
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
 	// Access says who else is known to the API server and who else decides. The front proxy's CA is that of PKI if it has none.
@@ -144,7 +144,8 @@ func (c *ControlPlane) openAPI() (err error) {
 		return fmt.Errorf("encryption at rest: %w", err)
 	}
 	table := registry.Builtin(registry.Options{
-		ServiceCIDR: c.config.ServiceCIDR, SecondServiceCIDR: c.config.SecondServiceCIDR, ClusterCIDR: c.config.ClusterCIDR,
+		ServiceCIDR: c.config.ServiceCIDR, SecondServiceCIDR: c.config.SecondServiceCIDR,
+		ClusterCIDR: c.config.ClusterCIDR, SecondClusterCIDR: c.config.SecondClusterCIDR,
 	})
 	access := c.config.Access
 	if access.FrontProxy.CA == nil {

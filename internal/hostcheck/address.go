@@ -32,6 +32,19 @@ func NodeIP() net.IP {
 	return net.IPv4(127, 0, 0, 1)
 }
 
+// NodeIPv6 is the address of the default route of IPv6; nil without one.
+func NodeIPv6() net.IP {
+	conn, err := net.Dial("udp6", "[2001:db8::1]:9") // nobody's (RFC 3849)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	if ip := conn.LocalAddr().(*net.UDPAddr).IP; usable(ip) {
+		return ip
+	}
+	return nil
+}
+
 func usable(ip net.IP) bool { return ip.IsGlobalUnicast() }
 
 // inner reports whether an interface leads to containers on this machine.

@@ -39,3 +39,26 @@ func hostAddress(address netip.Addr) *netlink.Addr {
 	bits := address.BitLen()
 	return &netlink.Addr{IPNet: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, bits)}, Scope: int(netlink.SCOPE_HOST)}
 }
+
+// mtuOf is the MTU of the interface that has an address; 0 if there is none, or it is the loopback interface.
+func mtuOf(address netip.Addr) int {
+	if !address.IsValid() || address.IsLoopback() {
+		return 0
+	}
+	links, err := netlink.LinkList()
+	if err != nil {
+		return 0
+	}
+	for _, link := range links {
+		addresses, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+		if err != nil {
+			continue
+		}
+		for _, a := range addresses {
+			if a.IP.Equal(address.AsSlice()) && link.Attrs().Flags&net.FlagLoopback == 0 {
+				return link.Attrs().MTU
+			}
+		}
+	}
+	return 0
+}

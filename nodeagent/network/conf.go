@@ -19,24 +19,44 @@ const (
 	cniVersion  = "1.1.0"
 )
 
-// list reads the configuration in force: the first file by name, as kubelet's runtimes do.
-func (n *Network) list(hostPorts bool) (*libcni.NetworkConfigList, error) {
-	files, err := libcni.ConfFiles(n.cfg.ConfDir, []string{".conflist", ".conf", ".json"})
+// list reads the configuration in force: the first file by name, as kubelet's runtimes do. To our own it appends what the pod
+// needs beside: plugins that others do without cost them nothing then.
+func (n *Network) list(rt *libcni.RuntimeConf) (*libcni.NetworkConfigList, error) {
+	path, err := n.confFile()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
+		return nil, err
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%w: no CNI configuration in %s (the node has no pod CIDR yet)", ErrNotReady, n.cfg.ConfDir)
-	}
-	path := first(files)
 	list, err := readList(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNotReady, path, err)
 	}
-	if !hostPorts || filepath.Base(path) != defaultFile {
-		return list, nil
+	var extra []map[string]any
+	if filepath.Base(path) == defaultFile {
+		if extra, err = extraPlugins(rt.CapabilityArgs); err != nil {
+			return nil, err
+		}
 	}
-	return withPortmap(list)
+	return inline(list, extra)
+}
+
+// confFile is the file in force.
+func (n *Network) confFile() (string, error) {
+	files, err := confFiles(n.cfg.ConfDir)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	if len(files) == 0 {
+		why := "the node has no pod CIDR yet"
+		if n.cfg.Foreign {
+			why = "a network add-on has to bring it"
+		}
+		return "", fmt.Errorf("%w: no CNI configuration in %s (%s)", ErrNotReady, n.cfg.ConfDir, why)
+	}
+	return first(files), nil
+}
+
+func confFiles(dir string) ([]string, error) {
+	return libcni.ConfFiles(dir, []string{".conflist", ".conf", ".json"})
 }
 
 func first(files []string) string {
@@ -65,59 +85,49 @@ func readList(path string) (*libcni.NetworkConfigList, error) {
 	return libcni.ConfListFromConf(plugin)
 }
 
-// withPortmap appends the portmap plugin.
-func withPortmap(list *libcni.NetworkConfigList) (*libcni.NetworkConfigList, error) {
-	backend := natBackend()
-	if backend == "" {
-		return nil, ErrNoHostPorts
+// extraPlugins are those that only some pods need.
+func extraPlugins(capabilities map[string]any) (extra []map[string]any, err error) {
+	if capabilities[capPortMappings] != nil {
+		backend := natBackend()
+		if backend == "" {
+			return nil, ErrNoHostPorts
+		}
+		extra = append(extra, map[string]any{
+			"type": "portmap", "snat": true, "backend": backend, "capabilities": map[string]bool{capPortMappings: true},
+		})
 	}
-	b, err := json.Marshal(map[string]any{
-		"type": "portmap", "snat": true, "backend": backend,
-		"capabilities": map[string]bool{"portMappings": true},
-	})
-	if err != nil {
-		return nil, err
+	if capabilities[capBandwidth] != nil {
+		extra = append(extra, map[string]any{"type": "bandwidth", "capabilities": map[string]bool{capBandwidth: true}})
 	}
-	plugin, err := libcni.NetworkPluginConfFromBytes(b)
-	if err != nil {
-		return nil, err
-	}
-	longer := *list
-	longer.Plugins = append(list.Plugins[:len(list.Plugins):len(list.Plugins)], plugin)
-	return &longer, nil
+	return extra, nil
 }
 
-// withIPAM appends the address managers of the plugins as plugins of their own, for GC only:
-// bridge (1.10) does not pass GC on to its IPAM plugin, so that nobody would free the
-// address of an attachment whose ADD was cut off before libcni could note it.
-func withIPAM(list *libcni.NetworkConfigList) (*libcni.NetworkConfigList, error) {
-	longer := *list
-	for _, p := range list.Plugins {
-		if p.Network.IPAM.Type == "" {
-			continue
-		}
-		var conf map[string]any
-		if err := json.Unmarshal(p.Bytes, &conf); err != nil {
-			return nil, err
-		}
-		conf["type"] = p.Network.IPAM.Type
-		b, err := json.Marshal(conf)
-		if err != nil {
-			return nil, err
-		}
-		ipam, err := libcni.NetworkPluginConfFromBytes(b)
-		if err != nil {
-			return nil, err
-		}
-		longer.Plugins = append(longer.Plugins[:len(longer.Plugins):len(longer.Plugins)], ipam)
+// inline makes a list that says itself which plugins it has, those in files beside it and the extra ones as well: it is
+// what libcni's cache keeps for the DEL.
+func inline(list *libcni.NetworkConfigList, extra []map[string]any) (*libcni.NetworkConfigList, error) {
+	var whole map[string]any
+	if err := json.Unmarshal(list.Bytes, &whole); err != nil {
+		return nil, err
 	}
-	return &longer, nil
+	var all []any
+	for _, p := range list.Plugins {
+		all = append(all, json.RawMessage(p.Bytes))
+	}
+	for _, p := range extra {
+		all = append(all, p)
+	}
+	whole["plugins"], whole["loadOnlyInlinedPlugins"] = all, true
+	b, err := json.Marshal(whole)
+	if err != nil {
+		return nil, err
+	}
+	return libcni.NetworkConfFromBytes(b)
 }
 
 // writeDefault writes our configuration, unless there is another file, and says whether it
 // did. The caller holds mu.
-func (n *Network) writeDefault(cidr netip.Prefix) (ours bool, err error) {
-	files, err := libcni.ConfFiles(n.cfg.ConfDir, []string{".conflist", ".conf", ".json"})
+func (n *Network) writeDefault(cidrs []netip.Prefix) (ours bool, err error) {
+	files, err := confFiles(n.cfg.ConfDir)
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +137,7 @@ func (n *Network) writeDefault(cidr netip.Prefix) (ours bool, err error) {
 			return false, nil
 		}
 	}
-	b, err := json.MarshalIndent(n.defaultList(cidr), "", "  ")
+	b, err := json.MarshalIndent(n.defaultList(cidrs), "", "  ")
 	if err != nil {
 		return false, err
 	}
@@ -139,10 +149,17 @@ func (n *Network) writeDefault(cidr netip.Prefix) (ours bool, err error) {
 	return true, os.Rename(tmp, path)
 }
 
-func (n *Network) defaultList(cidr netip.Prefix) map[string]any {
-	route := "0.0.0.0/0"
-	if cidr.Addr().Is6() {
-		route = "::/0"
+// defaultList is the configuration for ranges of one or two IP families, the pod's addresses in their order.
+func (n *Network) defaultList(cidrs []netip.Prefix) map[string]any {
+	var ranges [][]map[string]string
+	var routes []map[string]string
+	for _, cidr := range cidrs {
+		everywhere := "0.0.0.0/0"
+		if cidr.Addr().Is6() {
+			everywhere = "::/0"
+		}
+		ranges = append(ranges, []map[string]string{{"subnet": cidr.String()}})
+		routes = append(routes, map[string]string{"dst": everywhere})
 	}
 	bridge := map[string]any{
 		"type": "bridge", "bridge": n.cfg.Bridge,
@@ -150,9 +167,12 @@ func (n *Network) defaultList(cidr netip.Prefix) map[string]any {
 		"ipam": map[string]any{
 			"type":    "host-local",
 			"dataDir": filepath.Join(n.cfg.StateDir, "leases"),
-			"ranges":  [][]map[string]string{{{"subnet": cidr.String()}}},
-			"routes":  []map[string]string{{"dst": route}},
+			"ranges":  ranges,
+			"routes":  routes,
 		},
+	}
+	if mtu := mtuOf(n.cfg.Address); mtu > 0 {
+		bridge["mtu"] = mtu
 	}
 	if natBackend() == "iptables" {
 		bridge["ipMasq"], bridge["ipMasqBackend"] = true, "iptables" // without nft: see masquerade.go

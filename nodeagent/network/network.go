@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/types"
@@ -21,31 +23,33 @@ const ifName = "eth0"
 
 // Config says where a Network finds and keeps things.
 type Config struct {
-	ConfDir  string // CNI network configurations
-	BinDir   string // CNI plugin programs
-	StateDir string // address leases and libcni's cache
-	Bridge   string // of the default configuration; kontiki0 when empty
-	// ClusterCIDR is the range of the pods of all nodes, to which pods keep their address. Invalid: the own pods' alone.
-	ClusterCIDR netip.Prefix
-	Log         *slog.Logger // nil discards
+	ConfDir  string   // CNI network configurations
+	BinDirs  []string // CNI plugin programs; the first that has one counts
+	StateDir string   // address leases and libcni's cache
+	Bridge   string   // of the default configuration; kontiki0 when empty
+	// Address is the node's own: the default configuration gives pods the MTU of its interface. Invalid: the kernel's 1500.
+	Address netip.Addr
+	// Foreign leaves the configuration to others: none is written, and the node is not made a router.
+	Foreign bool
+	// ClusterCIDRs are the ranges of the pods of all nodes, to which pods keep their address. Without one of a family: the
+	// own pods' alone.
+	ClusterCIDRs []netip.Prefix
+	// Timeout ends the plugins of one ADD, DEL, CHECK, GC or STATUS; a minute when zero.
+	Timeout time.Duration
+	Log     *slog.Logger // nil discards
 }
 
 // Network attaches pods to the node's pod network. Its methods may be called concurrently.
 type Network struct {
-	cfg Config
-	log *slog.Logger
-	cni *libcni.CNIConfig
+	cfg       Config
+	log       *slog.Logger
+	cni       *libcni.CNIConfig
+	readiness readiness
 
-	mu   sync.Mutex // guards cidr
-	cidr string
-}
-
-// PortMapping is one host port of a pod, in the form the portmap plugin reads.
-type PortMapping struct {
-	HostPort      int32  `json:"hostPort"`
-	ContainerPort int32  `json:"containerPort"`
-	Protocol      string `json:"protocol"` // tcp, udp or sctp
-	HostIP        string `json:"hostIP,omitempty"`
+	mu    sync.Mutex     // guards what follows; held while it is put into force
+	cidrs []netip.Prefix // of the default configuration, once it is written
+	ours  bool           // it is in force
+	nat   bool           // with masquerading
 }
 
 // Pod is what an attachment needs to know.
@@ -54,9 +58,11 @@ type Pod struct {
 	Namespace, Name, UID string
 	NetNS                string // path of the pinned namespace; empty when it is gone
 	Ports                []PortMapping
+	Annotations          map[string]string // of the pod: bandwidth
+	DNS                  DNS
 }
 
-// New makes a Network. It touches only the state directory.
+// New makes a Network. It touches only the configuration and state directories.
 func New(cfg Config) (*Network, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -64,205 +70,137 @@ func New(cfg Config) (*Network, error) {
 	if cfg.Bridge == "" {
 		cfg.Bridge = "kontiki0"
 	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = time.Minute
+	}
 	for _, dir := range []string{cfg.ConfDir, cfg.StateDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("pod network: %w", err)
 		}
 	}
-	cni := libcni.NewCNIConfigWithCacheDir([]string{cfg.BinDir}, filepath.Join(cfg.StateDir, "cache"), nil)
-	return &Network{cfg: cfg, log: cfg.Log, cni: cni}, nil
+	n := &Network{cfg: cfg, log: cfg.Log}
+	n.cni = libcni.NewCNIConfigWithCacheDir(cfg.BinDirs, n.cacheDir(), &plugins{})
+	return n, nil
 }
 
-// SetPodCIDR tells the range of this node's pod addresses. It writes the default
-// configuration unless somebody else's is there.
-func (n *Network) SetPodCIDR(ctx context.Context, cidr string) error {
-	prefix, err := netip.ParsePrefix(cidr)
+func (n *Network) cacheDir() string { return filepath.Join(n.cfg.StateDir, "cache") }
+
+// SetPodCIDR tells the ranges of this node's pod addresses, at most one of each IP family, with a comma between them as in
+// CRI's UpdateRuntimeConfig. It writes the default configuration unless somebody else's is there.
+func (n *Network) SetPodCIDR(ctx context.Context, text string) error {
+	cidrs, err := parseCIDRs(text)
 	if err != nil {
 		return fmt.Errorf("pod CIDR: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.cidr == prefix.Masked().String() {
+	if n.cfg.Foreign || slices.Equal(n.cidrs, cidrs) {
 		return nil
 	}
-	ours, err := n.writeDefault(prefix.Masked())
-	if err != nil {
+	return n.putIntoForce(ctx, cidrs)
+}
+
+func parseCIDRs(text string) (cidrs []netip.Prefix, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		cidr, err := netip.ParsePrefix(part)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(cidrs, func(c netip.Prefix) bool { return c.Addr().Is4() == cidr.Addr().Is4() }) {
+			return nil, fmt.Errorf("%s has two ranges of one IP family", text)
+		}
+		cidrs = append(cidrs, cidr.Masked())
+	}
+	return cidrs, nil
+}
+
+// putIntoForce writes the default configuration and what belongs to it. The caller holds mu.
+func (n *Network) putIntoForce(ctx context.Context, cidrs []netip.Prefix) (err error) {
+	if n.ours, err = n.writeDefault(cidrs); err != nil {
 		return fmt.Errorf("pod network: %w", err)
 	}
-	if ours {
-		if err := n.reachWorld(ctx, prefix.Masked()); err != nil {
+	if n.ours {
+		if err := n.reachWorld(ctx, cidrs); err != nil {
 			return fmt.Errorf("pod network: %w", err)
 		}
 	}
-	n.cidr = prefix.Masked().String()
+	n.cidrs = cidrs
 	return nil
 }
 
-// reachWorld makes the node a router for its pods, as far as the machine has the programs.
-func (n *Network) reachWorld(ctx context.Context, cidr netip.Prefix) error {
-	switch natBackend() {
-	case "nftables":
-		// A kernel or container that refuses NAT still runs pods.
-		if err := n.masquerade(ctx, cidr); err != nil {
-			n.log.Warn("traffic of pods is not masqueraded", "err", err)
+// keepPeriod is how soon Keep repairs what somebody took away.
+const keepPeriod = 10 * time.Second
+
+// Keep puts the default configuration, the masquerading and the forwarding back when somebody took them away (nft flush
+// ruleset), until ctx ends.
+func (n *Network) Keep(ctx context.Context) {
+	last := ""
+	for ctx.Err() == nil {
+		select {
+		case <-time.After(keepPeriod):
+		case <-ctx.Done():
+			return
 		}
-	case "":
-		n.log.Warn("neither nft nor iptables found: pods reach this node and each other, but their traffic is not masqueraded and host ports are refused")
+		err := n.repair(ctx)
+		if err == nil {
+			last = ""
+		} else if err.Error() != last && ctx.Err() == nil {
+			last = err.Error()
+			n.log.Warn("pod network could not be repaired", "err", err)
+		}
 	}
-	return enableForwarding()
 }
 
-// enableForwarding lets the kernel route between the bridge and the rest of the world.
-func enableForwarding() error {
-	const path = "/proc/sys/net/ipv4/ip_forward"
-	if b, err := os.ReadFile(path); err == nil && len(b) > 0 && b[0] == '1' {
+func (n *Network) repair(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.cidrs) == 0 {
 		return nil
 	}
-	if err := os.WriteFile(path, []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("pod network: %w", err)
-	}
-	return nil
-}
-
-// EnableServices has packets between pods of one bridge pass through address translation: answers would go past it
-// otherwise, and the client would not know them. The error says that the kernel cannot (module br_netfilter).
-func EnableServices() error {
-	if err := enableForwarding(); err != nil {
+	if files, err := confFiles(n.cfg.ConfDir); err != nil || n.ours && len(files) > 0 && !n.damaged(ctx) {
 		return err
+	} else if !n.ours && len(files) > 0 {
+		return nil // somebody else's
 	}
-	const dir = "/proc/sys/net/bridge"
-	if _, err := os.Stat(dir); err != nil {
-		_ = exec.Command("modprobe", "br_netfilter").Run() // whether it helped is seen below
-	}
-	for _, name := range []string{"bridge-nf-call-iptables", "bridge-nf-call-ip6tables"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("1"), 0o644); err != nil {
-			return fmt.Errorf("pod network: %w", err)
-		}
-	}
-	return nil
+	n.log.Warn("pod network is made anew: somebody took it away")
+	return n.putIntoForce(ctx, n.cidrs)
 }
 
-// Ready is nil when pods can be attached.
-func (n *Network) Ready() error {
-	_, err := n.list(false)
-	return err
-}
-
-// Attach connects the pod and returns its addresses, IPv4 before IPv6 as the plugin orders them.
+// Attach connects the pod and returns its addresses, in the order of the plugins.
 // After an error nothing of the attachment is left.
 func (n *Network) Attach(ctx context.Context, pod Pod) ([]netip.Addr, error) {
-	list, err := n.list(len(pod.Ports) > 0)
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
+	defer cancel()
+	rt, err := runtimeConf(pod)
 	if err != nil {
 		return nil, err
 	}
-	rt := runtimeConf(pod)
-	result, err := n.cni.AddNetworkList(ctx, list, rt)
+	list, err := n.list(rt)
 	if err != nil {
-		// CNI spec, section 2: after a failed ADD the runtime should DEL.
-		if derr := n.cni.DelNetworkList(context.WithoutCancel(ctx), list, rt); derr != nil {
-			n.log.Warn("CNI DEL after a failed ADD failed too", "sandbox", pod.ID, "err", derr)
-		}
+		return nil, err
+	}
+	result, err := n.cni.AddNetworkList(ctx, list, rt)
+	var addrs []netip.Addr
+	if err == nil {
+		addrs, err = addresses(result)
+	}
+	if err != nil {
+		n.undo(ctx, list, rt)
 		return nil, fmt.Errorf("CNI ADD: %w", err)
 	}
-	return addresses(result)
+	return addrs, nil
 }
 
-// Detach gives back what Attach took. It may be called again, and for a pod that was
-// never attached. Ports that the caller does not know any more are taken from libcni's cache.
-// It must come before the namespace goes: bridge (1.10) leaves its masquerading rules otherwise.
-func (n *Network) Detach(ctx context.Context, pod Pod) error {
-	rt := runtimeConf(pod)
-	if rt.CapabilityArgs == nil {
-		rt.CapabilityArgs = n.cachedCapabilities(pod.ID)
-	}
-	list, err := n.list(rt.CapabilityArgs["portMappings"] != nil)
-	if err != nil {
-		return err
-	}
+// undo has the plugins forget a failed ADD (CNI spec, section 2: the runtime should DEL).
+func (n *Network) undo(ctx context.Context, list *libcni.NetworkConfigList, rt *libcni.RuntimeConf) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Timeout)
+	defer cancel()
 	if err := n.cni.DelNetworkList(ctx, list, rt); err != nil {
-		return fmt.Errorf("CNI DEL: %w", err)
+		n.log.Warn("CNI DEL after a failed ADD failed too", "sandbox", rt.ContainerID, "err", err)
 	}
-	return nil
 }
 
-// cachedCapabilities are the plugin arguments of an earlier Attach, nil without one.
-func (n *Network) cachedCapabilities(id string) map[string]any {
-	cached, err := n.cni.GetCachedAttachments(id)
-	if err != nil {
-		return nil
-	}
-	for _, a := range cached {
-		if a.CapabilityArgs != nil {
-			return a.CapabilityArgs
-		}
-	}
-	return nil
-}
-
-// GC frees what belongs to pods outside valid (sandbox ids): interfaces, rules and
-// addresses that a crash or a reboot left behind.
-func (n *Network) GC(ctx context.Context, valid []string) error {
-	list, err := n.list(false)
-	if err != nil {
-		return err
-	}
-	args := &libcni.GCArgs{ValidAttachments: []types.GCAttachment{}}
-	keep := map[string]bool{}
-	for _, id := range valid {
-		keep[id] = true
-		args.ValidAttachments = append(args.ValidAttachments, types.GCAttachment{ContainerID: id, IfName: ifName})
-	}
-	err = n.detachStale(ctx, keep)
-	if list, lerr := withIPAM(list); lerr == nil {
-		err = errors.Join(err, n.cni.GCNetworkList(ctx, list, args))
-	} else {
-		err = errors.Join(err, lerr)
-	}
-	return err
-}
-
-// detachStale deletes cached attachments one by one, because libcni's own GC would use one
-// plugin list for all of them, and only those with host ports have portmap's rules.
-func (n *Network) detachStale(ctx context.Context, keep map[string]bool) error {
-	cached, err := n.cni.GetCachedAttachments("")
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, a := range cached {
-		if keep[a.ContainerID] {
-			continue
-		}
-		list, err := n.list(a.CapabilityArgs["portMappings"] != nil)
-		if err != nil || list.Name != a.Network {
-			continue
-		}
-		errs = append(errs, n.cni.DelNetworkList(ctx, list, &libcni.RuntimeConf{
-			ContainerID: a.ContainerID, IfName: a.IfName,
-			Args: a.CniArgs, CapabilityArgs: a.CapabilityArgs,
-		}))
-	}
-	return errors.Join(errs...)
-}
-
-func runtimeConf(pod Pod) *libcni.RuntimeConf {
-	rt := &libcni.RuntimeConf{
-		ContainerID: pod.ID, NetNS: pod.NetNS, IfName: ifName,
-		// The argument names are Kubernetes' convention (containerd and CRI-O pass the same).
-		Args: [][2]string{
-			{"IgnoreUnknown", "1"},
-			{"K8S_POD_NAMESPACE", pod.Namespace},
-			{"K8S_POD_NAME", pod.Name},
-			{"K8S_POD_INFRA_CONTAINER_ID", pod.ID},
-			{"K8S_POD_UID", pod.UID},
-		},
-	}
-	if len(pod.Ports) > 0 {
-		rt.CapabilityArgs = map[string]any{"portMappings": pod.Ports}
-	}
-	return rt
-}
-
+// addresses are those of the pod's interface: a plugin may name the host's end of a pair, too.
 func addresses(result types.Result) ([]netip.Addr, error) {
 	r, err := types100.GetResult(result)
 	if err != nil {
@@ -270,6 +208,9 @@ func addresses(result types.Result) ([]netip.Addr, error) {
 	}
 	var out []netip.Addr
 	for _, ip := range r.IPs {
+		if i := ip.Interface; i != nil && *i >= 0 && *i < len(r.Interfaces) && r.Interfaces[*i].Sandbox == "" {
+			continue
+		}
 		if addr, ok := netip.AddrFromSlice(ip.Address.IP); ok {
 			out = append(out, addr.Unmap())
 		}

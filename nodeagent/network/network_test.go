@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containernetworking/cni/libcni"
 	"github.com/stretchr/testify/require"
 )
+
+var hostPorts = &libcni.RuntimeConf{CapabilityArgs: map[string]any{capPortMappings: []PortMapping{{HostPort: 80}}}}
 
 var realPath = os.Getenv("PATH")
 
@@ -19,7 +22,7 @@ func newNetwork(t *testing.T) *Network {
 	if os.Getenv("PATH") == realPath {
 		t.Setenv("PATH", dir) // without nft: these tests run in the machine's own network
 	}
-	n, err := New(Config{ConfDir: filepath.Join(dir, "net.d"), BinDir: filepath.Join(dir, "bin"), StateDir: filepath.Join(dir, "state"), Bridge: "br9"})
+	n, err := New(Config{ConfDir: filepath.Join(dir, "net.d"), BinDirs: []string{filepath.Join(dir, "bin")}, StateDir: filepath.Join(dir, "state"), Bridge: "br9"})
 	require.NoError(t, err)
 	return n
 }
@@ -33,10 +36,10 @@ func needRoot(t *testing.T) {
 func TestDefaultConfiguration(t *testing.T) {
 	needRoot(t)
 	n := newNetwork(t)
-	require.ErrorIs(t, n.Ready(), ErrNotReady)
+	require.ErrorIs(t, n.Ready(t.Context()), ErrNotReady)
 	require.Error(t, n.SetPodCIDR(t.Context(), "10.244.1.0"))
 	require.NoError(t, n.SetPodCIDR(t.Context(), "10.244.1.7/24"))
-	require.NoError(t, n.Ready())
+	require.ErrorContains(t, n.Ready(t.Context()), `failed to find plugin "bridge"`)
 	b, err := os.ReadFile(filepath.Join(n.cfg.ConfDir, "10-kontiki.conflist"))
 	require.NoError(t, err)
 	var conf struct {
@@ -60,7 +63,7 @@ func TestDefaultConfiguration(t *testing.T) {
 	require.Equal(t, filepath.Join(n.cfg.StateDir, "leases"), p.IPAM.DataDir)
 
 	require.NoError(t, n.SetPodCIDR(t.Context(), "10.244.2.0/24"))
-	list, err := n.list(false)
+	list, err := n.list(&libcni.RuntimeConf{})
 	require.NoError(t, err)
 	require.Contains(t, string(list.Plugins[0].Bytes), "10.244.2.0/24", "a new range replaces our own file")
 }
@@ -73,13 +76,13 @@ func TestForeignConfigurationIsLeftAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, foreign, 0o644))
 	require.NoError(t, n.SetPodCIDR(t.Context(), "10.244.1.0/24"))
 	require.NoFileExists(t, filepath.Join(n.cfg.ConfDir, defaultFile))
-	list, err := n.list(true)
+	list, err := n.list(hostPorts)
 	require.NoError(t, err)
 	require.Equal(t, "other", list.Name)
 	require.Len(t, list.Plugins, 1, "nothing is appended to somebody else's list")
 
 	require.NoError(t, os.WriteFile(path, []byte(`{"name":`), 0o644))
-	require.ErrorIs(t, n.Ready(), ErrNotReady, "a broken file is named, not skipped")
+	require.ErrorIs(t, n.Ready(t.Context()), ErrNotReady, "a broken file is named, not skipped")
 }
 
 func TestPortmapIsAppendedForHostPorts(t *testing.T) {
@@ -89,14 +92,14 @@ func TestPortmapIsAppendedForHostPorts(t *testing.T) {
 	t.Setenv("PATH", dir)
 	n := newNetwork(t)
 	require.NoError(t, n.SetPodCIDR(t.Context(), "10.244.1.0/24"))
-	list, err := n.list(true)
+	list, err := n.list(hostPorts)
 	require.NoError(t, err)
 	require.Len(t, list.Plugins, 2)
 	require.Equal(t, "portmap", list.Plugins[1].Network.Type)
 	require.NotContains(t, string(list.Plugins[0].Bytes), "ipMasq", "one rule for all pods instead")
 
 	t.Setenv("PATH", t.TempDir())
-	_, err = n.list(true)
+	_, err = n.list(hostPorts)
 	require.ErrorIs(t, err, ErrNoHostPorts)
 }
 

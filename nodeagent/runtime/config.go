@@ -9,26 +9,30 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 )
 
 // Config says where a runtime keeps its things and which programs it uses. Two runtimes on
 // one machine must differ in Root, StateDir and CgroupRoot; in one network namespace, in
 // Bridge and CNIConfDir too.
 type Config struct {
-	Root       string // images (durable); required
-	StateDir   string // sandboxes, containers, CNI state; required
-	RuncPath   string // an OCI runtime with runc's command line; "runc" on PATH when empty
-	ShimPath   string // kontiki-shim; required
-	CgroupRoot string // parent cgroup of sandboxes whose config names none; /kontiki when empty
-	CNIBinDir  string // CNI plugins; /opt/cni/bin when empty
-	CNIConfDir string // CNI configurations; StateDir/cni/net.d when empty
-	Bridge     string // of the default network; kontiki0 when empty
-	PodCIDR    string // the node's pod range, until UpdateRuntimeConfig tells another; may be empty
-	// ClusterCIDR is the range of the pods of all nodes, to which pods keep their address; may be invalid.
-	ClusterCIDR netip.Prefix
-	HostsFile   string       // registry mirrors (package image); may be empty
-	StreamAddr  string       // of exec, attach and port-forward; 127.0.0.1:0 when empty
-	Log         *slog.Logger // nil discards
+	Root       string   // images (durable); required
+	StateDir   string   // sandboxes, containers, CNI state; required
+	RuncPath   string   // an OCI runtime with runc's command line; "runc" on PATH when empty
+	ShimPath   string   // kontiki-shim; required
+	CgroupRoot string   // parent cgroup of sandboxes whose config names none; /kontiki when empty
+	CNIBinDirs []string // CNI plugins, the first that has one counts; /opt/cni/bin when empty
+	CNIConfDir string   // CNI configurations; StateDir/cni/net.d when empty
+	Bridge     string   // of the default network; kontiki0 when empty
+	PodCIDR    string   // the node's pod ranges, with a comma between, until UpdateRuntimeConfig tells another; may be empty
+	// ForeignCNI has a network add-on bring the configuration to CNIConfDir: none is written.
+	ForeignCNI bool
+	// ClusterCIDRs are the ranges of the pods of all nodes, to which pods keep their address; may be empty.
+	ClusterCIDRs []netip.Prefix
+	Address      netip.Addr   // of the node: pods have the MTU of its interface; may be invalid
+	HostsFile    string       // registry mirrors (package image); may be empty
+	StreamAddr   string       // of exec, attach and port-forward; 127.0.0.1:0 when empty
+	Log          *slog.Logger // nil discards
 }
 
 // withDefaults fills empty fields, makes paths absolute and checks the programs.
@@ -42,7 +46,6 @@ func (c Config) withDefaults() (Config, error) {
 	}{
 		{&c.RuncPath, "runc"},
 		{&c.CgroupRoot, "/kontiki"},
-		{&c.CNIBinDir, "/opt/cni/bin"},
 		{&c.CNIConfDir, filepath.Join(c.StateDir, "cni", "net.d")},
 		{&c.StreamAddr, "127.0.0.1:0"},
 	}
@@ -50,6 +53,9 @@ func (c Config) withDefaults() (Config, error) {
 		if *d.field == "" {
 			*d.field = d.value
 		}
+	}
+	if len(c.CNIBinDirs) == 0 {
+		c.CNIBinDirs = []string{"/opt/cni/bin"}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -64,7 +70,12 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("runtime: %w", err)
 		}
 	}
-	for _, p := range []*string{&c.Root, &c.StateDir, &c.CNIBinDir, &c.CNIConfDir} {
+	c.CNIBinDirs = slices.Clone(c.CNIBinDirs)
+	paths := []*string{&c.Root, &c.StateDir, &c.CNIConfDir}
+	for i := range c.CNIBinDirs {
+		paths = append(paths, &c.CNIBinDirs[i])
+	}
+	for _, p := range paths {
 		abs, err := filepath.Abs(*p)
 		if err != nil {
 			return c, fmt.Errorf("runtime: %w", err)

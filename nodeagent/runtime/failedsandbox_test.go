@@ -50,11 +50,11 @@ func TestFailedSandboxCanBeRemovedLater(t *testing.T) {
 // breakPlugin puts a script in the place of the bridge plugin; the returned func puts it back.
 func (h *host) breakPlugin(script string) (mend func()) {
 	require.NoError(h.t, h.r.Close())
-	real := h.cfg.CNIBinDir
-	h.cfg.CNIBinDir = h.t.TempDir()
-	bridge := filepath.Join(h.cfg.CNIBinDir, "bridge")
+	real := h.cfg.CNIBinDirs[0]
+	h.cfg.CNIBinDirs = []string{h.t.TempDir()}
+	bridge := filepath.Join(h.cfg.CNIBinDirs[0], "bridge")
 	require.NoError(h.t, os.WriteFile(bridge, []byte(script), 0o755))
-	require.NoError(h.t, os.Symlink(filepath.Join(real, "host-local"), filepath.Join(h.cfg.CNIBinDir, "host-local")))
+	require.NoError(h.t, os.Symlink(filepath.Join(real, "host-local"), filepath.Join(h.cfg.CNIBinDirs[0], "host-local")))
 	h.start()
 	return func() {
 		require.NoError(h.t, os.Remove(bridge))

@@ -148,7 +148,7 @@ func newHost(t *testing.T) *host {
 	h := &host{t: t, cfg: runtime.Config{
 		Root: filepath.Join(root, "root"), StateDir: filepath.Join(root, "state"),
 		RuncPath: filepath.Join(binDir(), "runc"), ShimPath: filepath.Join(dir, "kontiki-shim"),
-		CgroupRoot: "/kontiki-test-" + name, CNIBinDir: filepath.Join(binDir(), "cni"),
+		CgroupRoot: "/kontiki-test-" + name, CNIBinDirs: []string{filepath.Join(binDir(), "cni")},
 		Bridge: "kt" + name, PodCIDR: "10.199.7.0/24",
 		Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)),
 	}}

@@ -258,3 +258,21 @@ func (r *Runtime) collectNetwork(ctx context.Context) {
 		r.log.Warn("network garbage collection", "err", err)
 	}
 }
+
+// checkNetwork has the CNI plugins look at the pods of an earlier life. What they find is logged and no more: a pod that runs
+// is worth more than a plugin's doubt.
+func (r *Runtime) checkNetwork(ctx context.Context) {
+	r.mu.RLock()
+	var alive []*sandbox
+	for _, s := range r.sandboxes {
+		if !s.rec.Stopped && !s.hostNetwork() {
+			alive = append(alive, s)
+		}
+	}
+	r.mu.RUnlock()
+	for _, s := range alive {
+		if err := r.network.Check(ctx, s.network()); err != nil && ctx.Err() == nil && s.namespaces().alive() {
+			r.log.Warn("network of a pod is not as it was made", "sandbox", s.rec.ID, "err", err)
+		}
+	}
+}

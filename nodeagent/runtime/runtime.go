@@ -35,7 +35,8 @@ type Runtime struct {
 	streams *streamServer
 	lock    *os.File // held while open: one runtime per state directory
 	events  events
-	watched sync.WaitGroup // one for each container with a living shim
+	watched sync.WaitGroup // one for each container with a living shim, and the keeper of the network
+	unkeep  context.CancelFunc
 
 	mu         sync.RWMutex // guards the fields below
 	sandboxes  map[string]*sandbox
@@ -70,8 +71,8 @@ func (r *Runtime) open() (err error) {
 		return err
 	}
 	r.network, err = network.New(network.Config{
-		ConfDir: cfg.CNIConfDir, BinDir: cfg.CNIBinDir, StateDir: filepath.Join(cfg.StateDir, "cni"), Bridge: cfg.Bridge,
-		ClusterCIDR: cfg.ClusterCIDR, Log: cfg.Log,
+		ConfDir: cfg.CNIConfDir, BinDirs: cfg.CNIBinDirs, StateDir: filepath.Join(cfg.StateDir, "cni"), Bridge: cfg.Bridge,
+		Foreign: cfg.ForeignCNI, ClusterCIDRs: cfg.ClusterCIDRs, Address: cfg.Address, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
@@ -84,6 +85,9 @@ func (r *Runtime) open() (err error) {
 	if err := r.restore(context.Background()); err != nil {
 		return fmt.Errorf("runtime: restore: %w", err)
 	}
+	keep, cancel := context.WithCancel(context.Background())
+	r.unkeep = cancel
+	r.watched.Go(func() { r.checkNetwork(keep); r.network.Keep(keep) })
 	r.streams, err = startStreams(cfg.StreamAddr, r)
 	return err
 }
@@ -122,6 +126,9 @@ func (r *Runtime) Close() error {
 	r.events.close()
 	if r.streams != nil {
 		r.streams.close()
+	}
+	if r.unkeep != nil {
+		r.unkeep()
 	}
 	r.watched.Wait()
 	return r.lock.Close()

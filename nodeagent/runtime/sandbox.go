@@ -97,7 +97,11 @@ func (r *Runtime) cgroupParent(s *sandbox) string {
 // network is what the pod's attachment is made from.
 func (s *sandbox) network() network.Pod {
 	meta := s.config.GetMetadata()
-	pod := network.Pod{ID: s.rec.ID, Namespace: meta.GetNamespace(), Name: meta.GetName(), UID: meta.GetUid()}
+	dns := s.config.GetDnsConfig()
+	pod := network.Pod{
+		ID: s.rec.ID, Namespace: meta.GetNamespace(), Name: meta.GetName(), UID: meta.GetUid(), Annotations: s.config.GetAnnotations(),
+		DNS: network.DNS{Servers: dns.GetServers(), Searches: dns.GetSearches(), Options: dns.GetOptions()},
+	}
 	if s.namespaces().alive() {
 		pod.NetNS = s.netNS()
 	}

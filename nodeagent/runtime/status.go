@@ -22,9 +22,9 @@ func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtime
 }
 
 // Status tells whether pods can run.
-func (r *Runtime) Status(_ context.Context, req *runtimeapi.StatusRequest) (*runtimeapi.StatusResponse, error) {
+func (r *Runtime) Status(ctx context.Context, req *runtimeapi.StatusRequest) (*runtimeapi.StatusResponse, error) {
 	net := &runtimeapi.RuntimeCondition{Type: runtimeapi.NetworkReady, Status: true}
-	if err := r.network.Ready(); err != nil {
+	if err := r.network.Ready(ctx); err != nil {
 		net.Status, net.Reason, net.Message = false, "NetworkPluginNotReady", err.Error()
 	}
 	resp := &runtimeapi.StatusResponse{
@@ -58,7 +58,7 @@ func (r *Runtime) UpdateRuntimeConfig(ctx context.Context, req *runtimeapi.Updat
 	if cidr == "" {
 		return &runtimeapi.UpdateRuntimeConfigResponse{}, nil
 	}
-	wasReady := r.network.Ready() == nil
+	wasReady := r.network.Ready(ctx) == nil
 	if err := r.network.SetPodCIDR(ctx, cidr); err != nil {
 		return nil, err
 	}

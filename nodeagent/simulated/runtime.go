@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -144,6 +145,7 @@ func (r *Runtime) UpdateRuntimeConfig(_ context.Context, req *runtimeapi.UpdateR
 	if text == "" {
 		return &runtimeapi.UpdateRuntimeConfigResponse{}, nil
 	}
+	text, _, _ = strings.Cut(text, ",") // of two ranges the first: simulated pods have one address
 	cidr, err := netip.ParsePrefix(text)
 	if err != nil {
 		return nil, fmt.Errorf("pod CIDR: %w", err)
