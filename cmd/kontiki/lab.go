@@ -36,6 +36,7 @@ a data directory and a cgroup; they join each other as real ones do. Needs root.
 		f.hostCommand("kill", "End a machine's kontiki at once, as a crash does; its containers run on", (*lab.Host).Kill),
 		f.hostCommand("stop", "End a machine's kontiki as a shutdown does", (*lab.Host).Stop),
 		f.hostCommand("start", "Run a machine's kontiki again", (*lab.Host).Start),
+		f.hostCommand("reboot", "Have a machine lose all that a reset takes: processes and containers, network, mounts; and start again", (*lab.Host).Reboot),
 		f.hostCommand("pause", "Have a machine's kontiki stand still, as one that hangs", (*lab.Host).Pause),
 		f.hostCommand("resume", "Have it go on", (*lab.Host).Resume),
 		f.amountCommand("delay NODE MILLISECONDS", "Have the packets that a machine sends wait; 0 for no delay",
