@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -19,7 +20,7 @@ import (
 )
 
 const (
-	// nodeGrace is how long a node may be silent before it counts as lost. A node renews its Lease every 10 s.
+	// nodeGrace is Config.NodeGrace where that says nothing.
 	nodeGrace = 40 * time.Second
 	// nodeStartupGrace is how long a new node may take to report for the first time.
 	nodeStartupGrace = 60 * time.Second
@@ -37,6 +38,7 @@ type nodeLifecycle struct {
 	leases   coordinationlisters.LeaseNamespaceLister
 	pods     cache.Indexer
 	recorder record.EventRecorder
+	grace    time.Duration // how long a node may be silent
 	now      func() time.Time
 
 	mu         sync.Mutex // guards heartbeats
@@ -72,7 +74,8 @@ func addNodeLifecycle(m *manager) error {
 	}
 	n := &nodeLifecycle{
 		client: client, nodes: core.Nodes().Lister(), leases: leases.Lister().Leases(corev1.NamespaceNodeLease),
-		pods: core.Pods().Informer().GetIndexer(), recorder: m.recorder("node-lifecycle"), now: time.Now, heartbeats: map[string]heartbeat{},
+		pods: core.Pods().Informer().GetIndexer(), recorder: m.recorder("node-lifecycle"),
+		grace: cmp.Or(m.config.NodeGrace, nodeGrace), now: time.Now, heartbeats: map[string]heartbeat{},
 	}
 	c := m.add("node-lifecycle", 4, n)
 	watch(c, core.Nodes().Informer(), requestFor[*corev1.Node])
@@ -125,7 +128,7 @@ func (n *nodeLifecycle) graceLeft(node *corev1.Node) (left time.Duration, report
 	if !known || !last.renewed.Equal(now.renewed) || last.reported.Before(now.reported) {
 		n.heartbeats[node.Name], last = now, now
 	}
-	grace := nodeGrace
+	grace := n.grace
 	if ready == nil {
 		grace = nodeStartupGrace
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -24,6 +25,8 @@ type Config struct {
 	// LeaderElect makes Run wait for the Lease kube-system/kontiki-controllers before it works, so that several servers can
 	// run controllers and one acts. Off, there must be only one.
 	LeaderElect bool
+	// NodeGrace is how long a node may be silent before it counts as lost; 40 s by default. A node renews its Lease every 10 s.
+	NodeGrace time.Duration
 	// Identity names this process in the Lease; the host name by default.
 	Identity string
 	// Log discards when nil.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"kontiki/internal/control"
+	"kontiki/internal/lab"
 )
 
 // Sockets of a running node, in its data directory.
@@ -26,7 +27,7 @@ type local struct {
 }
 
 func (l *local) addFlags(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&l.dataDir, "data-dir", "", "data directory of the node (default: ./.kontiki, else /var/lib/kontiki)")
+	cmd.PersistentFlags().StringVar(&l.dataDir, "data-dir", "", "data directory of the node (default: $KONTIKI_DATA_DIR, else ./.kontiki, else /var/lib/kontiki)")
 }
 
 func (l *local) addRuntimeFlags(cmd *cobra.Command) {
@@ -37,6 +38,9 @@ func (l *local) addRuntimeFlags(cmd *cobra.Command) {
 func (l *local) dir() string {
 	if l.dataDir != "" {
 		return l.dataDir
+	}
+	if dir := os.Getenv(lab.DataDirEnv); dir != "" {
+		return dir
 	}
 	if _, err := os.Stat(filepath.Join(devDataDir, "lock")); err == nil {
 		return devDataDir

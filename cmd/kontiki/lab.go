@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -32,23 +31,13 @@ func labCommand() *cobra.Command {
 a data directory and a cgroup; they join each other as real ones do. Needs root.`,
 	}
 	cmd.PersistentFlags().StringVar(&f.dir, "dir", "/var/lib/kontiki-lab", "where the lab is kept")
-	cmd.AddCommand(f.upCommand(), f.statusCommand(), f.execCommand(), f.partitionCommand(), f.downCommand(),
-		f.hostCommand("kill", "End a machine's kontiki at once, as a crash does; its containers run on", (*lab.Host).Kill),
-		f.hostCommand("stop", "End a machine's kontiki as a shutdown does", (*lab.Host).Stop),
-		f.hostCommand("start", "Run a machine's kontiki again", (*lab.Host).Start),
-		f.hostCommand("reboot", "Have a machine lose all that a reset takes: processes and containers, network, mounts; and start again", (*lab.Host).Reboot),
-		f.hostCommand("pause", "Have a machine's kontiki stand still, as one that hangs", (*lab.Host).Pause),
-		f.hostCommand("resume", "Have it go on", (*lab.Host).Resume),
-		f.amountCommand("delay NODE MILLISECONDS", "Have the packets that a machine sends wait; 0 for no delay",
-			func(_ context.Context, h *lab.Host, n int) error { return h.Delay(n) }),
-		f.amountCommand("loss NODE PERCENT", "Have a machine lose packets, in both directions; 0 for none",
-			func(ctx context.Context, h *lab.Host, n int) error { return h.Loss(ctx, n) }),
-		&cobra.Command{Use: "heal", Short: "Take back all that was broken, and start what does not run", Args: rejectArgs,
-			RunE: f.withLab(func(cmd *cobra.Command, l *lab.Lab, _ []string) error { return l.Heal(cmd.Context()) })})
+	cmd.AddCommand(f.upCommand(), f.statusCommand(), f.leaderCommand(), f.followersCommand(), f.execCommand(), f.downCommand())
+	f.addFaults(cmd)
+	f.addHelpers(cmd)
 	return cmd
 }
 
-// withLab opens the lab for a command.
+// withLab opens the lab for a command that only looks, or acts on processes.
 func (f *labFlags) withLab(run func(cmd *cobra.Command, l *lab.Lab, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		l, err := lab.Open(f.dir)
@@ -56,6 +45,13 @@ func (f *labFlags) withLab(run func(cmd *cobra.Command, l *lab.Lab, args []strin
 			return err
 		}
 		return run(cmd, l, args)
+	}
+}
+
+// change opens the lab for a command that changes it, alone at the time.
+func (f *labFlags) change(run func(ctx context.Context, l *lab.Lab, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return lab.Change(cmd.Context(), f.dir, func(l *lab.Lab) error { return run(cmd.Context(), l, args) })
 	}
 }
 
@@ -88,6 +84,8 @@ func (f *labFlags) upCommand() *cobra.Command {
 		}}
 	cmd.Flags().IntVar(&o.Servers, "servers", 3, "machines with a store member and an API server")
 	cmd.Flags().IntVar(&o.Agents, "agents", 0, "machines with an agent alone")
+	cmd.Flags().StringArrayVar(&o.ServerFlags, "server-flag", nil, "one more flag of each server (--server-flag=--raft-log=boltdb); may be given again. They have "+strings.Join(lab.ServerDefaults, " "))
+	cmd.Flags().StringArrayVar(&o.AgentFlags, "agent-flag", nil, "one more flag of each agent; may be given again")
 	cmd.Flags().StringVar(&o.Runtime, "node-runtime", "runc", "what runs containers: runc or simulated")
 	return cmd
 }
@@ -116,15 +114,15 @@ func (f *labFlags) statusCommand() *cobra.Command {
 
 func printLab(w io.Writer, all []lab.Status) error {
 	out := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(out, "MACHINE\tADDRESS\tSTATE\tROLE\tTERM\tCOMMITTED\tAPPLIED\tREVISION\tNODE")
+	fmt.Fprintln(out, "MACHINE\tADDRESS\tSTATE\tROLE\tTERM\tCOMMITTED\tAPPLIED\tREVISION\tNODE\tFAULTS")
 	for _, s := range all {
 		role, term, committed, applied, revision := "-", "-", "-", "-", "-"
 		if s.Trouble == "" && s.Store.Role != "" {
 			role, term, committed = s.Store.Role, fmt.Sprint(s.Store.Term), fmt.Sprint(s.Store.CommitIndex)
 			applied, revision = fmt.Sprint(s.Store.Store.Applied), fmt.Sprint(s.Store.Store.Revision)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			s.Host.Name, s.Host.Address, s.State, role, term, committed, applied, revision, orDash(s.Node))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Host.Name, s.Host.Address, s.State,
+			role, term, committed, applied, revision, orDash(s.Node), orDash(s.Host.Faults.String()))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -137,8 +135,30 @@ func printLab(w io.Writer, all []lab.Status) error {
 	return nil
 }
 
+func (f *labFlags) leaderCommand() *cobra.Command {
+	return &cobra.Command{Use: "leader", Short: "Print the name of the machine that leads the store", Args: rejectArgs,
+		RunE: f.withLab(func(cmd *cobra.Command, l *lab.Lab, _ []string) error {
+			leader, _, err := l.Roles(cmd.Context())
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), leader)
+			}
+			return err
+		})}
+}
+
+func (f *labFlags) followersCommand() *cobra.Command {
+	return &cobra.Command{Use: "followers", Short: "Print the names of the servers that run and do not lead", Args: rejectArgs,
+		RunE: f.withLab(func(cmd *cobra.Command, l *lab.Lab, _ []string) error {
+			_, followers, err := l.Roles(cmd.Context())
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), strings.Join(followers, " "))
+			}
+			return err
+		})}
+}
+
 func (f *labFlags) execCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "exec NODE COMMAND [ARGUMENT…]", Short: "Run a command in a machine's network",
+	cmd := &cobra.Command{Use: "exec NODE COMMAND [ARGUMENT…]", Short: "Run a command on a machine: in its network and cgroup; kontiki and kubectl are the lab's",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
@@ -160,54 +180,7 @@ func (f *labFlags) execCommand() *cobra.Command {
 	return cmd
 }
 
-// hostCommand is a command about one machine.
-func (f *labFlags) hostCommand(name, short string, run func(*lab.Host) error) *cobra.Command {
-	return &cobra.Command{Use: name + " NODE", Short: short, Args: exactArgs(1),
-		RunE: f.withLab(func(_ *cobra.Command, l *lab.Lab, args []string) error {
-			h, err := l.Host(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			return run(h)
-		})}
-}
-
-// amountCommand is a command about one machine and a number.
-func (f *labFlags) amountCommand(use, short string, run func(context.Context, *lab.Host, int) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: exactArgs(2),
-		RunE: f.withLab(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
-			h, err := l.Host(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			n, err := strconv.Atoi(args[1])
-			if err != nil {
-				return usageError{fmt.Errorf("%q is not a number", args[1])}
-			}
-			return run(cmd.Context(), h, n)
-		})}
-}
-
-func (f *labFlags) partitionCommand() *cobra.Command {
-	return &cobra.Command{Use: "partition NODES '|' NODES", Short: "Cut the lab in parts that do not hear each other",
-		Long:    "Cut the lab in parts that do not hear each other. It takes the place of an earlier partition. Machines that are in no part are in the first.",
-		Example: "  kontiki lab partition s1 '|' s2,s3",
-		RunE: f.withLab(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
-			var groups [][]string
-			for _, part := range strings.Split(strings.Join(args, ","), "|") {
-				groups = append(groups, strings.FieldsFunc(part, func(r rune) bool { return r == ',' || r == ' ' }))
-			}
-			if len(groups) < 2 {
-				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
-			}
-			if err := l.Partition(cmd.Context(), groups...); err != nil {
-				return usageError{err}
-			}
-			return nil
-		})}
-}
-
 func (f *labFlags) downCommand() *cobra.Command {
 	return &cobra.Command{Use: "down", Short: "End the lab and remove everything of it", Args: rejectArgs,
-		RunE: f.withLab(func(_ *cobra.Command, l *lab.Lab, _ []string) error { return l.Down() })}
+		RunE: f.change(func(_ context.Context, l *lab.Lab, _ []string) error { return l.Down() })}
 }

@@ -216,7 +216,7 @@ func (n *node) startClients(context.Context) error {
 				RootCA:      n.pki.CA,
 				Signer:      n.pki,
 				Tokens:      n.plane,
-				LeaderElect: elect, Identity: n.options.node.name,
+				LeaderElect: elect, Identity: n.options.node.name, NodeGrace: n.options.control.nodeGrace,
 				Log: n.log.With("component", "controllers"),
 			})
 		}},

@@ -37,6 +37,7 @@ type options struct {
 	access     accessOptions
 	encryption encryptionOptions
 	admit      admissionOptions
+	control    controllerOptions
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
@@ -48,6 +49,7 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.encryption.addFlags(fs)
 	o.access.addFlags(fs)
 	o.admit.addFlags(fs)
+	o.control.addFlags(fs)
 }
 
 // addNodeFlags adds what every machine of a cluster has, with a server or without.
@@ -74,7 +76,7 @@ func (o *options) complete() error {
 	if err := o.completeNode(); err != nil {
 		return err
 	}
-	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.access.complete, o.encryption.complete, o.admit.complete} {
+	for _, step := range []func() error{o.store.complete, o.api.complete, o.audit.complete, o.access.complete, o.encryption.complete, o.admit.complete, o.control.complete} {
 		if err := step(); err != nil {
 			return err
 		}

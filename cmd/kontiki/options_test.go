@@ -55,6 +55,7 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--cni-bin-dir /does/not/exist", "--cni-bin-dir: /does/not/exist is not a directory"},
 		{"--cgroup-root /abs", `--cgroup-root: "/abs" is not a relative path`},
 		{"--cgroup-root ../up", `--cgroup-root: "../up" is not a relative path`},
+		{"--node-monitor-grace-period 5s", "--node-monitor-grace-period: 5s is less than 15s: nodes report every 10 s"},
 		{"--raft-log paper", `--raft-log: "paper" is neither wal nor boltdb`},
 		{"--snapshot-count 0", "--snapshot-count: must be at least 1"},
 		{"--peer-port 6443", "--peer-port: 6443 is another port of this server"},

@@ -2,7 +2,7 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,13 +49,31 @@ func (l *labCLI) ok(args ...string) string {
 	return out
 }
 
-// kubectl calls a machine's API server.
-func (l *labCLI) kubectl(machine string, args ...string) (string, error) {
-	address := "https://10.89.0.1" + machine[1:] + ":6443"
+// kubectl calls a machine's API server or, by the name lab, any that is ready.
+func (l *labCLI) kubectl(context string, args ...string) (string, error) {
 	cmd := exec.Command(filepath.Join(binDir, "kontiki"), append([]string{"kubectl", "--kubeconfig", filepath.Join(l.dir, "kubeconfig"),
-		"--server", address, "--request-timeout", "5s"}, args...)...)
+		"--context", context, "--request-timeout", "5s"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+func (l *labCLI) kubectlOK(context string, args ...string) string {
+	l.t.Helper()
+	out, err := l.kubectl(context, args...)
+	require.NoError(l.t, err, "kubectl --context %s %v: %s", context, args, out)
+	return out
+}
+
+// eventuallyOK calls kubectl until it succeeds. What a create without an answer has made is made.
+func (l *labCLI) eventuallyOK(context string, args ...string) {
+	l.t.Helper()
+	eventually(l.t, time.Minute, func() string {
+		out, err := l.kubectl(context, args...)
+		if err == nil || strings.Contains(out, "AlreadyExists") {
+			return ""
+		}
+		return fmt.Sprintf("kubectl --context %s %v: %s", context, args, out)
+	})
 }
 
 // machines are the rows of `lab status` by name, each split into its columns.
@@ -87,66 +105,160 @@ func (l *labCLI) leader(not string) (name string) {
 			}
 		}
 		return false
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return name
 }
 
-// TestLab builds a cluster of three, takes its leader, cuts off the next one, and looks whether all is well again.
+// TestLab starts one cluster of three servers and an agent, breaks it in every way that there is, and looks whether all is
+// well again each time; in the end nothing is left of it.
 func TestLab(t *testing.T) {
 	l := newLab(t, "--servers", "3", "--agents", "1")
 	require.Equal(t, 4, strings.Count(l.ok("status"), "Ready"))
-	out, err := l.kubectl("s2", "apply", "-f", filepath.Join("..", "..", "examples"))
-	require.NoError(t, err, out)
-	out, err = l.kubectl("s3", "rollout", "status", "deployment/hello", "--timeout=60s")
-	require.NoError(t, err, out)
-	service, err := l.kubectl("s1", "get", "service", "hello", "-o", "jsonpath={.spec.clusterIP}")
-	require.NoError(t, err, service)
-	for _, machine := range []string{"s1", "s2", "s3", "a1"} { // Services from every machine, and DNS
-		require.Contains(t, l.ok("exec", machine, "--", "curl", "-sS", "--max-time", "5", "http://"+service+"/"), "I am pod hello-")
+	for _, part := range []struct {
+		name string
+		run  func(l *labCLI)
+	}{
+		{"Services", labServices},
+		{"KillAndPartition", labKillAndPartition},
+		{"Front", labFront},
+		{"Delay", labDelay},
+		{"Loss", labLoss},
+		{"SlowDisk", labSlowDisk},
+		{"Clock", labClock},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			l := &labCLI{t: t, dir: l.dir}
+			defer l.whole()
+			part.run(l)
+		})
 	}
+	cgroup := l.cgroup()
+	l.ok("down")
+	require.NoDirExists(t, l.dir)
+	left, err := exec.Command("sh", "-c", "ip netns; ip -o link; ps -eo args; cat /proc/self/mountinfo; nft list tables").CombinedOutput()
+	require.NoError(t, err)
+	require.NotContains(t, string(left), "kontiki-lab")
+	require.NotContains(t, string(left), "klab")
+	require.NotContains(t, string(left), l.dir)
+	cgroups, _ := filepath.Glob("/sys/fs/cgroup/*/" + cgroup)
+	require.Empty(t, cgroups)
+}
 
-	first := l.leader("")
+// whole heals the lab and waits until all of it works.
+func (l *labCLI) whole() {
+	l.t.Helper()
+	l.ok("heal")
+	require.Eventually(l.t, func() bool {
+		status := l.ok("status")
+		return strings.Count(status, " Ready ") == 4 && strings.Count(status, " Follower ") == 2 && strings.Count(status, " Leader ") == 1
+	}, time.Minute, 50*time.Millisecond, "the lab is not whole again")
+}
+
+// cgroup is the name of the lab's.
+func (l *labCLI) cgroup() string {
+	out := l.ok("exec", "s1", "--", "cat", "/proc/self/cgroup")
+	_, after, found := strings.Cut(out, "/kontiki-lab-")
+	require.True(l.t, found, out)
+	id, _, _ := strings.Cut(after, "/")
+	return "kontiki-lab-" + id
+}
+
+// labServices reaches a Service from every machine.
+func labServices(l *labCLI) {
+	l.kubectlOK("s2", "apply", "-f", filepath.Join("..", "..", "examples"))
+	l.kubectlOK("s3", "rollout", "status", "deployment/hello", "--timeout=60s")
+	service := l.kubectlOK("s1", "get", "service", "hello", "-o", "jsonpath={.spec.clusterIP}")
+	for _, machine := range []string{"s1", "s2", "s3", "a1"} {
+		require.Contains(l.t, l.ok("exec", machine, "--", "curl", "-sS", "--max-time", "5", "http://"+service+"/"), "I am pod hello-")
+	}
+}
+
+// labKillAndPartition takes the leader, and cuts off the next one.
+func labKillAndPartition(l *labCLI) {
+	t, first := l.t, l.leader("")
 	l.ok("kill", first)
 	second := l.leader(first)
-	require.Eventually(t, func() bool {
-		_, err := l.kubectl(second, "create", "configmap", "after-the-kill")
-		return err == nil
-	}, 30*time.Second, 50*time.Millisecond, "a new leader takes writes")
+	l.eventuallyOK(second, "create", "configmap", "after-the-kill")
 	require.Equal(t, "gone", l.machines()[first][labState])
 	l.ok("start", first)
-	require.Eventually(t, func() bool { return l.machines()[first][labRole] == "Follower" }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return l.machines()[first][labRole] == "Follower" }, time.Minute, 50*time.Millisecond)
 
 	others := strings.Join(without([]string{"s1", "s2", "s3", "a1"}, second), ",")
 	l.ok("partition", second, "|", others)
 	third := l.leader(second)
-	_, err = l.kubectl(second, "create", "configmap", "in-the-minority")
+	_, err := l.kubectl(second, "--request-timeout=2s", "create", "configmap", "in-the-minority")
 	require.Error(t, err, "a leader without a majority takes no write")
-	_, err = l.kubectl(second, "get", "configmap", "after-the-kill")
+	_, err = l.kubectl(second, "--request-timeout=2s", "get", "configmap", "after-the-kill")
 	require.Error(t, err, "and answers no consistent read")
-	require.Eventually(t, func() bool {
-		_, err := l.kubectl(third, "create", "configmap", "in-the-majority")
-		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
+	l.eventuallyOK(third, "create", "configmap", "in-the-majority")
 
 	l.ok("heal")
 	require.Eventually(t, func() bool {
 		out, err := l.kubectl(second, "get", "configmaps", "-o", "name")
 		return err == nil && strings.Contains(out, "in-the-majority") && strings.Contains(out, "after-the-kill")
-	}, 30*time.Second, 50*time.Millisecond, "the one that was cut off has caught up")
+	}, time.Minute, 50*time.Millisecond, "the one that was cut off has caught up")
+}
 
-	var made struct{ Cgroups string }
-	state, err := os.ReadFile(filepath.Join(l.dir, "lab.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(state, &made))
-	l.ok("down")
-	require.NoDirExists(t, l.dir)
-	left, err := exec.Command("sh", "-c", "ip netns; ip -o link; ps -eo args").CombinedOutput()
-	require.NoError(t, err)
-	require.NotContains(t, string(left), "kontiki-lab")
-	require.NotContains(t, string(left), l.dir)
-	require.NotEmpty(t, made.Cgroups)
-	cgroups, _ := filepath.Glob("/sys/fs/cgroup/*/" + made.Cgroups + "-*")
-	require.Empty(t, cgroups)
+// labFront has the kubeconfig as it is work whichever server is gone, the first one included.
+func labFront(l *labCLI) {
+	for _, machine := range []string{"s1", "s2", "s3"} {
+		l.ok("kill", machine)
+		l.eventuallyOK("lab", "create", "configmap", "without-"+machine)
+		l.whole()
+	}
+	l.kubectlOK("lab", "get", "configmap", "without-s1", "without-s2", "without-s3")
+}
+
+// labDelay sees that an answer takes as long as the delay; nothing is lost of a large one.
+func labDelay(l *labCLI) {
+	l.ok("delay", "s3", "300ms")
+	began := time.Now()
+	out := l.kubectlOK("s3", "get", "--raw", "/openapi/v2")
+	require.GreaterOrEqual(l.t, time.Since(began), 300*time.Millisecond)
+	require.Contains(l.t, l.ok("status"), "delay 300ms")
+	l.ok("delay", "s3", "0")
+	require.Equal(l.t, out, l.kubectlOK("s3", "get", "--raw", "/openapi/v2"))
+}
+
+// labLoss has a lossy machine go on, as TCP sends again what is lost.
+func labLoss(l *labCLI) {
+	l.ok("loss", "s2", "10")
+	require.Contains(l.t, l.ok("status"), "loses 10%")
+	l.eventuallyOK("s2", "create", "configmap", "through-the-loss")
+	l.ok("loss", "s2", "0")
+	require.NotContains(l.t, l.ok("status"), "loses")
+}
+
+// labSlowDisk counts how long writes take: no more than four a second.
+func labSlowDisk(l *labCLI) {
+	if out, err := l.run("slow-disk", "s3", "10"); err != nil {
+		require.Contains(l.t, out, "this kernel cannot do that")
+		l.t.Skip(out)
+	}
+	began := time.Now()
+	l.ok("exec", "s3", "--", "dd", "if=/dev/zero", "of="+filepath.Join(l.dir, "s3", "dd"), "bs=4k", "count=11", "oflag=direct", "status=none")
+	require.GreaterOrEqual(l.t, time.Since(began), time.Second, "11 writes at 10 a second")
+	l.eventuallyOK("s3", "create", "configmap", "on-a-slow-disk")
+}
+
+// labClock sees what time a server writes into objects, also when it has been started anew.
+func labClock(l *labCLI) {
+	if out, err := l.run("clock", "s1", "+1h"); err != nil {
+		require.Contains(l.t, out, "this kernel cannot do that")
+		l.t.Skip(out)
+	}
+	ahead := func(name string) time.Duration {
+		l.eventuallyOK("s1", "create", "configmap", name)
+		created, err := time.Parse(time.RFC3339, l.kubectlOK("s1", "get", "configmap", name, "-o", "jsonpath={.metadata.creationTimestamp}"))
+		require.NoError(l.t, err)
+		return time.Until(created)
+	}
+	require.Greater(l.t, ahead("from-the-future"), 55*time.Minute)
+	l.ok("stop", "s1")
+	l.ok("start", "s1")
+	require.Greater(l.t, ahead("from-the-future-again"), 55*time.Minute)
+	l.ok("clock", "s1", "0")
+	require.Less(l.t, ahead("from-now"), 5*time.Minute)
 }
 
 func without(names []string, name string) (rest []string) {
@@ -175,6 +287,8 @@ func TestLabMistakes(t *testing.T) {
 		{[]string{"up", "--node-runtime", "docker"}, "neither runc nor simulated"},
 		{[]string{"kill"}, "usage: kontiki lab kill NODE"},
 		{[]string{"loss", "s1"}, "usage: kontiki lab loss NODE PERCENT"},
+		{[]string{"slow-disk", "s1", "-1"}, "no lab is up"},
+		{[]string{"clock", "s1"}, "usage: kontiki lab clock NODE DURATION"},
 		{[]string{"explode"}, `unexpected "explode"`},
 	} {
 		out, err := l.run(c.args...)

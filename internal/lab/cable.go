@@ -26,7 +26,7 @@ func makeBridge() error {
 	if err := netlink.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("lab: bridge %s: %w", bridgeName, err)
 	}
-	return errors.Join(addAddress(bridge, network.Addr().Next()), netlink.LinkSetUp(bridge))
+	return errors.Join(addAddress(bridge, frontAddress), netlink.LinkSetUp(bridge))
 }
 
 func addAddress(link netlink.Link, address netip.Addr) error {
@@ -76,7 +76,7 @@ func (h *Host) connect() error {
 		if err := errors.Join(netlink.LinkSetUp(lo), addAddress(eth, address), netlink.LinkSetUp(eth)); err != nil {
 			return err
 		}
-		return netlink.RouteAdd(&netlink.Route{LinkIndex: eth.Attrs().Index, Gw: network.Addr().Next().AsSlice()})
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: eth.Attrs().Index, Gw: frontAddress.AsSlice()})
 	})
 }
 
@@ -99,7 +99,8 @@ func (l *Lab) removeNetwork() error {
 		if err := netns.DeleteNamed(h.namespace()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			failed = errors.Join(failed, fmt.Errorf("network namespace %s: %w", h.namespace(), err))
 		}
-		failed = errors.Join(failed, removeLink(h.outer()))
+		relayEnd, _ := h.relayEnds()
+		failed = errors.Join(failed, removeLink(h.outer()), removeLink(relayEnd))
 	}
 	return errors.Join(failed, removeLink(bridgeName))
 }

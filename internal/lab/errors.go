@@ -9,6 +9,8 @@ var (
 	ErrUp = errors.New("a lab is up already: kontiki lab down ends it")
 	// ErrNoHost says that the lab has no machine of a name.
 	ErrNoHost = errors.New("the lab has no such machine")
+	// ErrNoLeader says that no server of the lab leads at present.
+	ErrNoLeader = errors.New("no server leads at present")
 	// ErrUnsupported says that this machine's kernel cannot do what is asked.
 	ErrUnsupported = errors.New("this kernel cannot do that")
 )

@@ -4,15 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"slices"
 	"strings"
-
-	"github.com/vishvananda/netlink"
-	"sigs.k8s.io/knftables"
+	"time"
 )
 
-// faultTable is the nftables table, in each machine's namespace, that loses its packets.
-const faultTable = prefix + "-faults"
+// Faults are what is broken about a machine at present, beyond what its process shows (gone, or paused).
+type Faults struct {
+	Cut        []string `json:"cut,omitempty"`        // machines that it does not hear, and that do not hear it
+	Loss       int      `json:"loss,omitempty"`       // percent of its packets
+	Delay      Duration `json:"delay,omitempty"`      // of what it sends
+	DiskWrites int      `json:"diskWrites,omitempty"` // per second that its disk makes; 0: as many as it can
+	Clock      Duration `json:"clock,omitempty"`      // how far the clock of its kontiki is ahead
+}
+
+// String says it in a few words; "" if nothing is broken.
+func (f Faults) String() string {
+	var all []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(len(f.Cut) > 0, "cut off from %s", strings.Join(f.Cut, ","))
+	add(f.Loss > 0, "loses %d%%", f.Loss)
+	add(f.Delay > 0, "delay %s", f.Delay)
+	add(f.DiskWrites > 0, "disk %d writes/s", f.DiskWrites)
+	add(f.Clock > 0, "clock +%s", f.Clock)
+	add(f.Clock < 0, "clock %s", f.Clock)
+	return strings.Join(all, "; ")
+}
+
+// Duration is a time.Duration that JSON has as text.
+type Duration time.Duration
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText writes it as time.Duration's String does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what time.ParseDuration does.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
+}
 
 // Partition cuts the lab into groups of machines that do not hear each other. Machines that no group names are in the
 // first. What was cut before is healed. The error wraps ErrNoHost for a name that no machine has, and says if one is in
@@ -31,17 +67,17 @@ func (l *Lab) Partition(ctx context.Context, groups ...[]string) error {
 		}
 	}
 	for _, h := range l.Hosts {
-		var cut []string
+		h.Faults.Cut = nil
 		for _, other := range l.Hosts {
 			if group[other.Name] != group[h.Name] {
-				cut = append(cut, other.Address)
+				h.Faults.Cut = append(h.Faults.Cut, other.Name)
 			}
 		}
-		if err := h.lose(ctx, cut, ""); err != nil {
+		if err := h.losePackets(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	return l.save()
 }
 
 // Loss has a machine lose this share of the packets that come and go, in percent.
@@ -49,91 +85,90 @@ func (h *Host) Loss(ctx context.Context, percent int) error {
 	if percent < 0 || percent > 100 {
 		return fmt.Errorf("lab: a loss of %d percent is not from 0 to 100", percent)
 	}
-	if percent == 0 {
-		return h.lose(ctx, nil, "")
-	}
-	return h.lose(ctx, nil, fmt.Sprintf("numgen random mod 100 < %d drop", percent))
-}
-
-// lose replaces the machine's table of faults: packets to and from these addresses are lost or, without any, those that the
-// rule says. Without a rule, too, none are.
-func (h *Host) lose(ctx context.Context, addresses []string, rule string) error {
-	return h.inside(func() error {
-		nft, err := knftables.New(knftables.IPv4Family, faultTable)
-		if err != nil {
-			return fmt.Errorf("%w: nftables: %w", ErrUnsupported, err)
-		}
-		tx := nft.NewTransaction()
-		tx.Add(&knftables.Table{})
-		tx.Delete(&knftables.Table{})
-		if len(addresses) > 0 || rule != "" {
-			tx.Add(&knftables.Table{})
-			for _, side := range []struct {
-				hook          knftables.BaseChainHook
-				link, address string
-			}{{knftables.PreroutingHook, "iifname", "ip saddr"}, {knftables.PostroutingHook, "oifname", "ip daddr"}} {
-				chain := string(side.hook)
-				tx.Add(&knftables.Chain{
-					Name: chain, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(side.hook),
-					Priority: knftables.PtrTo(knftables.RawPriority),
-				})
-				if len(addresses) > 0 {
-					rule = fmt.Sprintf("%s { %s } drop", side.address, strings.Join(addresses, ", "))
-				}
-				tx.Add(&knftables.Rule{Chain: chain, Rule: side.link + " " + inner + " " + rule})
-			}
-		}
-		return nft.Run(ctx, tx)
-	})
-}
-
-// Delay has the packets that a machine sends wait for so many milliseconds. The error wraps ErrUnsupported where the kernel
-// has no netem.
-func (h *Host) Delay(milliseconds int) error {
-	if milliseconds < 0 || milliseconds > 60_000 {
-		return fmt.Errorf("lab: a delay of %d ms is not from 0 to a minute", milliseconds)
-	}
-	return h.inside(func() error {
-		eth, err := netlink.LinkByName(inner)
-		if err != nil {
-			return err
-		}
-		if milliseconds == 0 {
-			return removeDelay(eth)
-		}
-		attributes := netlink.QdiscAttrs{LinkIndex: eth.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
-		netem := netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{Latency: uint32(milliseconds) * 1000})
-		if err := netlink.QdiscReplace(netem); err != nil {
-			return fmt.Errorf("%w: delay packets (sch_netem): %w", ErrUnsupported, err)
-		}
-		return nil
-	})
-}
-
-func removeDelay(eth netlink.Link) error {
-	all, err := netlink.QdiscList(eth)
-	if err != nil {
+	h.Faults.Loss = percent
+	if err := h.losePackets(ctx); err != nil {
 		return err
 	}
-	for _, q := range all {
-		if q.Type() == "netem" {
-			return netlink.QdiscDel(q)
-		}
-	}
-	return nil
+	return h.lab.save()
 }
 
-// Heal takes back all that was broken: partitions, loss, delays and pauses; machines that were killed run again.
+// maxDelay is the longest that packets can wait.
+const maxDelay = time.Minute
+
+// Delay has the packets that a machine sends wait so long.
+func (h *Host) Delay(d time.Duration) error {
+	if d < 0 || d > maxDelay {
+		return fmt.Errorf("lab: a delay of %s is not from 0 to %s", d, maxDelay)
+	}
+	h.Faults.Delay = Duration(d)
+	if err := h.delayPackets(d); err != nil {
+		return err
+	}
+	return h.lab.save()
+}
+
+// SlowDisk has the disk make so many writes a second at most for the machine's kontiki; 0 for as many as it can. The error
+// wraps ErrUnsupported where the data is not on a block device, or the kernel cannot throttle it.
+func (h *Host) SlowDisk(writes int) error {
+	if writes < 0 {
+		return fmt.Errorf("lab: %d writes a second are less than none", writes)
+	}
+	if err := h.throttleDisk(writes); err != nil {
+		return err
+	}
+	h.Faults.DiskWrites = writes
+	return h.lab.save()
+}
+
+// SetClock has the clock of the machine's kontiki be so far ahead of the real one, or behind it if negative, from now on
+// and when it is started again. Pods keep the real time. The error wraps ErrUnsupported where it cannot be done.
+func (h *Host) SetClock(ahead time.Duration) error {
+	if ahead%time.Second != 0 || ahead < -maxClock || ahead > maxClock {
+		return fmt.Errorf("lab: a clock cannot be moved by %s: only by whole seconds, and by %s at most", ahead, maxClock)
+	}
+	if h.running() {
+		if err := h.moveClock(ahead); err != nil {
+			return err
+		}
+	}
+	h.Faults.Clock = Duration(ahead)
+	return h.lab.save()
+}
+
+// Heal takes back all that was broken: partitions, loss, delays, slow disks, clocks and pauses; machines that were killed run
+// again.
 func (l *Lab) Heal(ctx context.Context) error {
 	var failed error
 	for _, h := range l.Hosts {
-		failed = errors.Join(failed, h.lose(ctx, nil, ""), h.Delay(0), h.Resume(), h.Start())
+		failed = errors.Join(failed, h.heal(ctx))
 	}
-	return failed
+	return errors.Join(failed, l.save(), l.startFront())
 }
 
-// HasNFT says whether this machine has the program that partitions need.
-func HasNFT() bool {
-	_, err := exec.LookPath("nft")
-	return err == nil
+// heal takes back only what is broken, so that healing what is whole costs nothing.
+func (h *Host) heal(ctx context.Context) (failed error) {
+	if len(h.Faults.Cut) > 0 || h.Faults.Loss > 0 {
+		h.Faults.Cut, h.Faults.Loss = nil, 0
+		failed = errors.Join(failed, h.losePackets(ctx))
+	}
+	if h.Faults.Delay != 0 {
+		failed = errors.Join(failed, h.Delay(0))
+	}
+	if h.Faults.DiskWrites != 0 {
+		failed = errors.Join(failed, h.SlowDisk(0))
+	}
+	if h.Faults.Clock != 0 {
+		failed = errors.Join(failed, h.SetClock(0))
+	}
+	return errors.Join(failed, h.Resume(), h.Start())
+}
+
+// cutAddresses are those of the machines that this one does not hear.
+func (h *Host) cutAddresses() (addresses []string) {
+	for _, other := range h.lab.Hosts {
+		if slices.Contains(h.Faults.Cut, other.Name) {
+			addresses = append(addresses, other.Address)
+		}
+	}
+	return addresses
 }

@@ -7,11 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // Host is one machine of a lab.
@@ -19,28 +20,32 @@ type Host struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
 	Server  bool   `json:"server"`
-	PID     int    `json:"pid"` // of its kontiki; 0: not started
+	process        // its kontiki
+	Faults  Faults `json:"faults"`
+
+	Relay process `json:"relay"` // delays what the machine sends; see delay.go
 
 	lab *Lab
 }
 
 func (h *Host) dir() string       { return filepath.Join(h.lab.Dir, h.Name) }
-func (h *Host) dataDir() string   { return filepath.Join(h.dir(), "data") }
 func (h *Host) logFile() string   { return filepath.Join(h.dir(), "log") }
 func (h *Host) namespace() string { return prefix + "-" + h.Name }
 func (h *Host) url() string       { return "https://" + h.Address + ":6443" }
-func (h *Host) cgroup() string    { return h.lab.Cgroups + "-" + h.Name }
 
-// arguments are the machine's command line, but for how it joins. An agent that has joined needs to hear again where.
+// DataDir is the --data-dir of the machine's kontiki.
+func (h *Host) DataDir() string { return filepath.Join(h.dir(), "data") }
+
+// arguments are the machine's command line, but for how it joins. Later flags win over earlier ones.
 func (h *Host) arguments() []string {
-	kind := "agent"
+	kind, more := "agent", h.lab.AgentFlags
 	if h.Server {
-		kind = "server"
+		kind, more = "server", append([]string{"--tls-san", frontAddress.String()}, h.lab.ServerFlags...)
 	}
-	return []string{
-		kind, "--data-dir", h.dataDir(), "--node-name", h.Name, "--node-ip", h.Address,
-		"--cgroup-root", h.cgroup(), "--node-runtime", h.lab.Runtime,
-	}
+	return append([]string{
+		kind, "--data-dir", h.DataDir(), "--node-name", h.Name, "--node-ip", h.Address,
+		"--cgroup-root", h.podsCgroup(), "--node-runtime", h.lab.Runtime,
+	}, more...)
 }
 
 // start runs the machine's kontiki, which goes on when this process ends. join is how it gets into the cluster; a machine
@@ -54,18 +59,37 @@ func (h *Host) start(join ...string) error {
 		return fmt.Errorf("lab: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(h.lab.Program, append(h.arguments(), join...)...)
+	cmd := exec.Command(h.lab.Program, slices.Concat(h.arguments(), join)...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, h.dir()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := h.inside(cmd.Start); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Ptrace: h.Faults.Clock != 0}
+	if err := h.run(cmd, h.startClock); err != nil {
 		return fmt.Errorf("lab: start %s: %w", h.Name, err)
 	}
-	h.PID = cmd.Process.Pid
+	h.process = process{PID: cmd.Process.Pid, Mark: h.DataDir()}
 	go func() { _ = cmd.Wait() }() // reaped if it ends while this process runs; init does it later
 	return h.lab.save()
 }
 
-// inside runs f on a thread in the machine's network namespace: what f starts runs there.
+// run starts a command on the machine: in its network and in its cgroup. then, if not nil, is called on the thread that has
+// started it.
+func (h *Host) run(cmd *exec.Cmd, then func(*exec.Cmd) error) error {
+	return h.inside(func() error {
+		if cmd.SysProcAttr == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		done, err := h.enterCgroup(cmd.SysProcAttr)
+		defer done()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil || then == nil {
+			return err
+		}
+		return then(cmd)
+	})
+}
+
+// inside runs f on a thread in the machine's network namespace.
 func (h *Host) inside(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -83,55 +107,8 @@ func (h *Host) inside(f func() error) error {
 	return <-done
 }
 
-// running says whether the machine's kontiki is a live process. A pid that another program has by now does not count.
-func (h *Host) running() bool { return h.state() != "" && h.state() != "Z" }
-
-// state is the process's state by proc(5): R, S, T …; "" if it is gone, or not the lab's.
-func (h *Host) state() string {
-	if h.PID == 0 {
-		return ""
-	}
-	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", h.PID))
-	if err != nil || !strings.Contains(string(command), "\x00"+h.dataDir()+"\x00") {
-		return ""
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.PID))
-	if err != nil {
-		return ""
-	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	return strings.SplitN(after, " ", 2)[0]
-}
-
-// signal sends a signal to the machine's kontiki, if it runs.
-func (h *Host) signal(s syscall.Signal) error {
-	if !h.running() {
-		return nil
-	}
-	if err := syscall.Kill(h.PID, s); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("lab: %s: %w", h.Name, err)
-	}
-	return nil
-}
-
-// awaitEnd waits until the machine's kontiki is gone, and says whether it went in time.
-func (h *Host) awaitEnd(limit time.Duration) bool {
-	for deadline := time.Now().Add(limit); h.running(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
-}
-
 // Kill ends the machine's kontiki at once, as a crash does: nothing is told, nothing is written. Its containers run on.
-func (h *Host) Kill() error {
-	if err := h.signal(syscall.SIGKILL); err != nil {
-		return err
-	}
-	h.awaitEnd(10 * time.Second)
-	return nil
-}
+func (h *Host) Kill() error { return h.process.kill() }
 
 // Stop ends the machine's kontiki as a shutdown does.
 func (h *Host) Stop() error {
@@ -153,10 +130,30 @@ func (h *Host) Pause() error { return h.signal(syscall.SIGSTOP) }
 // Resume ends a Pause.
 func (h *Host) Resume() error { return h.signal(syscall.SIGCONT) }
 
-// Exec runs a command in the machine's network, with this process's standard streams. The error is the command's.
+// Exec runs a command in the machine's network and cgroup, with this process's standard streams. kontiki and kubectl in it are
+// the lab's, the former's commands are about this machine. The error is the command's.
 func (h *Host) Exec(argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+h.lab.Kubeconfig(), "PATH="+filepath.Dir(h.lab.Program)+":"+os.Getenv("PATH"))
-	return h.inside(cmd.Run)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+h.lab.Kubeconfig(), DataDirEnv+"="+h.DataDir(),
+		"PATH="+filepath.Dir(h.lab.Program)+":"+os.Getenv("PATH"))
+	if path, err := lookPath(argv[0], filepath.Dir(h.lab.Program)); err == nil {
+		cmd.Path, cmd.Err = path, nil
+	}
+	if err := h.run(cmd, nil); err != nil {
+		return err
+	}
+	return cmd.Wait()
+}
+
+// DataDirEnv is the variable that names the data directory to kontiki's commands, where --data-dir does not.
+const DataDirEnv = "KONTIKI_DATA_DIR"
+
+// lookPath finds a program in a directory, or else on PATH.
+func lookPath(name, dir string) (string, error) {
+	path := filepath.Join(dir, name)
+	if filepath.Base(name) == name && unix.Access(path, unix.X_OK) == nil {
+		return path, nil
+	}
+	return exec.LookPath(name)
 }

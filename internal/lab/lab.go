@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
+	"kontiki/internal/filelock"
 )
 
 const (
@@ -19,23 +20,34 @@ const (
 	prefix = "kontiki-lab"
 	// stateFile is where a lab is written down, in its directory.
 	stateFile = "lab.json"
+	// lockFile is held by who changes the lab.
+	lockFile = "lock"
 )
 
 // network is the lab's; hosts count from its eleventh address.
 var network = netip.MustParsePrefix("10.89.0.0/24")
 
+// frontAddress is this machine's own in the lab; see front.go.
+var frontAddress = network.Addr().Next()
+
 // Lab is a cluster on this machine.
 type Lab struct {
-	Dir     string    `json:"-"`
-	Program string    `json:"program"` // the kontiki that the machines run
-	Runtime string    `json:"runtime"` // their --node-runtime
-	Started time.Time `json:"started"`
-	Cgroups string    `json:"cgroups"` // begins the names of the machines' cgroups: namespaces do not part those of two labs
-	Hosts   []*Host   `json:"hosts"`
+	Dir         string    `json:"-"`
+	Program     string    `json:"program"` // the kontiki that the machines run
+	Runtime     string    `json:"runtime"` // their --node-runtime
+	ServerFlags []string  `json:"serverFlags,omitempty"`
+	AgentFlags  []string  `json:"agentFlags,omitempty"`
+	Started     time.Time `json:"started"`
+	Front       process   `json:"front"`
+	Hosts       []*Host   `json:"hosts"`
 }
 
-// Open reads the lab in a directory; ErrNoLab if there is none.
+// Open reads the lab in a directory; ErrNoLab if there is none. Whoever changes it uses Change.
 func Open(dir string) (*Lab, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
 	data, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoLab
@@ -51,6 +63,38 @@ func Open(dir string) (*Lab, error) {
 		h.lab = l
 	}
 	return l, nil
+}
+
+// Change calls f with the lab in a directory while no other command changes it; it waits for one that does.
+func Change(ctx context.Context, dir string, f func(*Lab) error) error {
+	if _, err := Open(dir); err != nil { // nothing is made where there is no lab
+		return err
+	}
+	lock, err := lockDir(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	l, err := Open(dir) // as the last one left it
+	if err != nil {
+		return err
+	}
+	return f(l)
+}
+
+// lockDir has the lab in a directory for this process, until the file is closed.
+func lockDir(ctx context.Context, dir string) (*os.File, error) {
+	for {
+		lock, err := filelock.Lock(filepath.Join(dir, lockFile))
+		switch {
+		case err == nil:
+			return lock, nil
+		case errors.Is(err, os.ErrNotExist):
+			return nil, ErrNoLab
+		case !errors.Is(err, filelock.ErrHeld) || ctx.Err() != nil:
+			return nil, fmt.Errorf("lab: %w", err)
+		}
+	}
 }
 
 // save writes the lab down, all or nothing.
@@ -82,21 +126,4 @@ func (l *Lab) Names() []string {
 		names[i] = h.Name
 	}
 	return names
-}
-
-// Kubeconfig is that of the lab's administrator, who reaches the first server's API from this machine and from each of the
-// lab's.
-func (l *Lab) Kubeconfig() string { return filepath.Join(l.Dir, "kubeconfig") }
-
-// writeKubeconfig makes it of the first server's own, which is for that machine alone. The error wraps fs.ErrNotExist until
-// there is one.
-func (l *Lab) writeKubeconfig() error {
-	config, err := clientcmd.LoadFromFile(filepath.Join(l.Hosts[0].dataDir(), "admin.kubeconfig"))
-	if err != nil {
-		return fmt.Errorf("lab: %w", err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = l.Hosts[0].url()
-	}
-	return clientcmd.WriteToFile(*config, l.Kubeconfig())
 }

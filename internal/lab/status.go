@@ -3,12 +3,15 @@ package lab
 import (
 	"context"
 	"encoding/json"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"kontiki/internal/apiclient"
 	"kontiki/internal/control"
 )
 
@@ -55,9 +58,9 @@ func (l *Lab) Status(ctx context.Context) []Status {
 }
 
 func (h *Host) status(ctx context.Context) Status {
-	s := Status{Host: h, State: "running"}
+	s := Status{Host: h, State: stateRunning}
 	switch h.state() {
-	case "":
+	case "", "Z":
 		s.State = "gone"
 		return s
 	case "T":
@@ -67,7 +70,7 @@ func (h *Host) status(ctx context.Context) Status {
 	if !h.Server {
 		return s
 	}
-	raw, err := control.NewClient(filepath.Join(h.dataDir(), "control.sock")).StoreStatus(ctx)
+	raw, err := control.NewClient(filepath.Join(h.DataDir(), "control.sock")).StoreStatus(ctx)
 	if err == nil {
 		err = json.Unmarshal(raw, &s.Store)
 	}
@@ -77,24 +80,82 @@ func (h *Host) status(ctx context.Context) Status {
 	return s
 }
 
+// What machines are, and what members of the store are that take part.
+const (
+	stateRunning = "running"
+	roleLeader   = "Leader"
+	roleFollower = "Follower"
+)
+
+// nodeReady is what a node is that works.
+const nodeReady = "Ready"
+
 // nodes says which nodes are Ready, as the first server that answers has it.
 func (l *Lab) nodes(ctx context.Context) map[string]string {
-	ready := map[string]string{}
 	for _, h := range l.Hosts {
 		if !h.Server || !h.running() {
 			continue
 		}
-		out, err := exec.CommandContext(ctx, l.Program, "kubectl", "--kubeconfig", l.Kubeconfig(),
-			"--server", h.url(), "--request-timeout=1s", "get", "nodes", "--no-headers").Output()
+		client, err := l.client(h.Name)
 		if err != nil {
 			continue
 		}
-		for line := range strings.Lines(string(out)) {
-			if fields := strings.Fields(line); len(fields) > 1 {
-				ready[fields[0]] = fields[1]
-			}
+		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		ready := map[string]string{}
+		for _, node := range list.Items {
+			ready[node.Name] = nodeState(&node)
 		}
 		return ready
 	}
-	return ready
+	return nil
+}
+
+// nodeState says what kubectl does in its column STATUS.
+func nodeState(node *corev1.Node) string {
+	state := "Unknown"
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			state = nodeReady
+		} else if c.Type == corev1.NodeReady {
+			state = "NotReady"
+		}
+	}
+	if node.Spec.Unschedulable {
+		state += ",SchedulingDisabled"
+	}
+	return state
+}
+
+// client calls a machine's API server; one that does not answer is given up soon.
+func (l *Lab) client(machine string) (kubernetes.Interface, error) {
+	config, err := l.Config(machine)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = time.Second
+	return kubernetes.NewForConfig(apiclient.Config(config, "lab/kontiki"))
+}
+
+// Roles are the names of the leader and of the other servers that run. Of two that say they lead, the one of the newer
+// term does: the other has not noticed yet. The error is ErrNoLeader if nobody does.
+func (l *Lab) Roles(ctx context.Context) (leader string, followers []string, err error) {
+	var newest uint64
+	for _, s := range l.Status(ctx) {
+		switch {
+		case s.Store.Role == roleLeader && s.Store.Term > newest:
+			if leader != "" {
+				followers = append(followers, leader)
+			}
+			leader, newest = s.Host.Name, s.Store.Term
+		case s.Host.Server && s.State == stateRunning:
+			followers = append(followers, s.Host.Name)
+		}
+	}
+	if leader == "" {
+		return "", nil, ErrNoLeader
+	}
+	return leader, followers, nil
 }

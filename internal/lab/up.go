@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,8 +19,14 @@ type Options struct {
 	Program         string // the kontiki that the machines run
 	Runtime         string // what runs their containers: runc or simulated
 	Servers, Agents int
+	ServerFlags     []string  // more flags of the servers, after those of ServerDefaults
+	AgentFlags      []string  // more flags of the agents
 	Progress        io.Writer // gets a line for each step
 }
+
+// ServerDefaults are flags that a lab's servers have, so that one sees soon what takes long in earnest: snapshots of the raft log
+// (10,000 entries otherwise), and that a node is lost (40 s).
+var ServerDefaults = []string{"--snapshot-count=200", "--node-monitor-grace-period=20s"}
 
 // maxHosts is how many machines the network has room for.
 const maxHosts = 200
@@ -33,8 +39,22 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if _, err := Open(o.Dir); !errors.Is(err, ErrNoLab) {
 		return nil, errors.Join(ErrUp, err)
 	}
-	l := &Lab{Dir: o.Dir, Program: o.Program, Runtime: o.Runtime, Started: time.Now().UTC()}
-	l.Cgroups = prefix + "-" + strconv.FormatInt(l.Started.UnixNano(), 36)
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	lock, err := lockDir(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	l := &Lab{
+		Dir: dir, Program: o.Program, Runtime: o.Runtime, Started: time.Now().UTC(),
+		ServerFlags: slices.Concat(ServerDefaults, o.ServerFlags), AgentFlags: o.AgentFlags,
+	}
 	for i := range o.Servers {
 		l.add(fmt.Sprint("s", i+1), true)
 	}
@@ -42,7 +62,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		l.add(fmt.Sprint("a", i+1), false)
 	}
 	if err := l.up(ctx, o.Progress); err != nil {
-		return nil, errors.Join(err, l.stopAll(), l.removeNetwork(), os.Remove(filepath.Join(l.Dir, stateFile)))
+		return nil, errors.Join(err, l.remove(), os.Remove(filepath.Join(l.Dir, stateFile)))
 	}
 	return l, nil
 }
@@ -62,25 +82,21 @@ func (l *Lab) up(ctx context.Context, progress io.Writer) error {
 			return fmt.Errorf("lab: %w", err)
 		}
 	}
-	if err := l.save(); err != nil {
+	if err := l.save(); err != nil { // so that down finds what is made from now on
 		return err
 	}
 	if err := makeBridge(); err != nil {
 		return err
 	}
 	for _, h := range l.Hosts {
-		if err := h.connect(); err != nil {
+		if err := errors.Join(h.connect(), h.makeCgroup()); err != nil {
 			return err
 		}
 	}
-	first := l.Hosts[0]
-	if err := first.start(); err != nil {
+	if err := l.startFirst(ctx); err != nil {
 		return err
 	}
-	if err := l.await(ctx, first, "get", "--raw", "/readyz"); err != nil {
-		return err
-	}
-	fmt.Fprintf(progress, "%s is up at %s\n", first.Name, first.url())
+	fmt.Fprintf(progress, "%s is up at %s\n", l.Hosts[0].Name, l.Hosts[0].url())
 	for _, h := range l.Hosts[1:] {
 		join, err := l.join(ctx, h)
 		if err != nil {
@@ -90,8 +106,44 @@ func (l *Lab) up(ctx context.Context, progress io.Writer) error {
 			return err
 		}
 	}
+	return l.awaitNodes(ctx, progress)
+}
+
+// startFirst starts the first server, and the front before it.
+func (l *Lab) startFirst(ctx context.Context) error {
+	first := l.Hosts[0]
+	if err := first.start(); err != nil {
+		return err
+	}
+	err := l.await(ctx, first, func(ctx context.Context) error {
+		if err := l.writeKubeconfig(); err != nil { // as soon as the server has one
+			return err
+		}
+		client, err := l.client(first.Name)
+		if err != nil {
+			return err
+		}
+		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+	if err != nil {
+		return err
+	}
+	return l.startFront()
+}
+
+// awaitNodes waits until all machines are Ready nodes, and all servers are voters, which may lead when the first one is gone.
+func (l *Lab) awaitNodes(ctx context.Context, progress io.Writer) error {
 	for _, h := range l.Hosts {
-		if err := l.await(ctx, h, "wait", "--for=condition=Ready", "node/"+h.Name, "--timeout=1s"); err != nil {
+		err := l.await(ctx, h, func(ctx context.Context) error {
+			if ready := l.nodes(ctx)[h.Name]; ready != nodeReady {
+				return fmt.Errorf("its node is %q", ready)
+			}
+			if s := h.status(ctx); h.Server && s.Store.Role != roleLeader && s.Store.Role != roleFollower {
+				return fmt.Errorf("its store is %q %s", s.Store.Role, s.Trouble)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(progress, "%s is Ready\n", h.Name)
@@ -105,7 +157,7 @@ func (l *Lab) join(ctx context.Context, h *Host) ([]string, error) {
 	if h.Server {
 		role = "server"
 	}
-	cmd := exec.CommandContext(ctx, l.Program, "token", "create", "-q", "--ttl", "10m", "--for", role, "--data-dir", first.dataDir())
+	cmd := exec.CommandContext(ctx, l.Program, "token", "create", "-q", "--ttl", "10m", "--for", role, "--data-dir", first.DataDir())
 	var out, complaint strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := first.inside(cmd.Run); err != nil {
@@ -118,17 +170,15 @@ func (l *Lab) join(ctx context.Context, h *Host) ([]string, error) {
 	return []string{"--server", first.url(), "--token", token}, nil
 }
 
-// await runs kubectl until it works; the error has the last of what a machine said when that has ended.
-func (l *Lab) await(ctx context.Context, h *Host, args ...string) error {
+// await calls f until it succeeds; the error has the last of what a machine said when that has ended.
+func (l *Lab) await(ctx context.Context, h *Host, f func(context.Context) error) error {
 	for {
-		written := l.writeKubeconfig() // as soon as the first server has one
-		cmd := exec.CommandContext(ctx, l.Program, append([]string{"kubectl", "--kubeconfig", l.Kubeconfig()}, args...)...)
-		out, err := cmd.CombinedOutput()
-		switch err = errors.Join(written, err); {
+		err := f(ctx)
+		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("lab: %s is not ready: %w: %s", h.Name, ctx.Err(), out)
+			return fmt.Errorf("lab: %s is not ready: %w: %w", h.Name, ctx.Err(), err)
 		case !h.running():
 			return fmt.Errorf("lab: %s has ended: %s", h.Name, h.lastWords())
 		}
@@ -150,52 +200,13 @@ func (h *Host) lastWords() string {
 }
 
 // Down ends the lab and removes all that is of it.
-func (l *Lab) Down() error {
-	return errors.Join(l.stopAll(), l.removeNetwork(), l.removeCgroups(), os.RemoveAll(l.Dir))
-}
+func (l *Lab) Down() error { return errors.Join(l.remove(), os.RemoveAll(l.Dir)) }
 
-// stopAll ends every process of the lab: each machine's kontiki, and what it ran.
-func (l *Lab) stopAll() error {
-	var failed error
+// remove takes away all that is not in the lab's directory.
+func (l *Lab) remove() error {
+	failed := errors.Join(l.Front.kill(), killAll(l.cgroup()))
 	for _, h := range l.Hosts {
-		failed = errors.Join(failed, h.Kill())
+		failed = errors.Join(failed, h.Relay.kill(), h.unmount())
 	}
-	for _, h := range l.Hosts {
-		failed = errors.Join(failed, h.killRest(), h.unmount())
-	}
-	return failed
-}
-
-// killRest ends the containers and their shims: all processes that are in the machine's cgroup, or name its directory.
-func (h *Host) killRest() error {
-	for range 50 {
-		pids := h.processes()
-		if len(pids) == 0 {
-			return nil
-		}
-		for _, pid := range pids {
-			if p, err := os.FindProcess(pid); err == nil {
-				_ = p.Kill()
-			}
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return fmt.Errorf("lab: processes of %s do not end", h.Name)
-}
-
-func (h *Host) processes() (pids []int) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
-		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
-		if pid == os.Getpid() || strings.Contains(string(stat), ") Z ") {
-			continue
-		}
-		if strings.Contains(string(groups), "/"+h.cgroup()+"/") || strings.Contains(string(command), h.dir()+"/") {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return errors.Join(failed, l.removeNetwork(), l.removeCgroups())
 }
