@@ -31,7 +31,8 @@ func labCommand() *cobra.Command {
 a data directory and a cgroup; they join each other as real ones do. Needs root.`,
 	}
 	cmd.PersistentFlags().StringVar(&f.dir, "dir", "/var/lib/kontiki-lab", "where the lab is kept")
-	cmd.AddCommand(f.upCommand(), f.statusCommand(), f.leaderCommand(), f.followersCommand(), f.execCommand(), f.downCommand())
+	cmd.AddCommand(f.upCommand(), f.statusCommand(), f.leaderCommand(), f.followersCommand(), f.execCommand(), f.downCommand(),
+		f.waitCommand(), f.writeCommand(), f.runCommand())
 	f.addFaults(cmd)
 	f.addHelpers(cmd)
 	return cmd
@@ -58,29 +59,13 @@ func (f *labFlags) change(run func(ctx context.Context, l *lab.Lab, args []strin
 func (f *labFlags) upCommand() *cobra.Command {
 	o := lab.Options{}
 	cmd := &cobra.Command{Use: "up", Short: "Start a lab; done when all its nodes are Ready", Args: rejectArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.Runtime != "runc" && o.Runtime != "simulated" {
-				return wrong("node-runtime", "%q is neither runc nor simulated", o.Runtime)
-			}
-			if o.Program, err = os.Executable(); err != nil {
-				return err
-			}
-			if os.Geteuid() != 0 {
-				return errors.New("a lab needs root: it makes network namespaces")
-			}
-			if lacking := hostcheck.Lacking(beside("runc"), ""); o.Runtime == "runc" && lacking != "" {
-				return fmt.Errorf("containers cannot run here (%s): use --node-runtime simulated", lacking)
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), labTimeout)
-			defer cancel()
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
-			o.Dir, o.Progress = f.dir, cmd.OutOrStdout()
-			l, err := lab.Up(ctx, o)
-			if err != nil {
-				return err
+			l, err := f.up(cmd, o)
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "%d machines after %s\n  export KUBECONFIG=%s\n", len(l.Hosts), time.Since(began).Round(100*time.Millisecond), l.Kubeconfig())
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d machines after %s\n  export KUBECONFIG=%s\n", len(l.Hosts), time.Since(began).Round(100*time.Millisecond), l.Kubeconfig())
-			return nil
+			return err
 		}}
 	cmd.Flags().IntVar(&o.Servers, "servers", 3, "machines with a store member and an API server")
 	cmd.Flags().IntVar(&o.Agents, "agents", 0, "machines with an agent alone")
@@ -88,6 +73,26 @@ func (f *labFlags) upCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&o.AgentFlags, "agent-flag", nil, "one more flag of each agent; may be given again")
 	cmd.Flags().StringVar(&o.Runtime, "node-runtime", "runc", "what runs containers: runc or simulated")
 	return cmd
+}
+
+// up starts a lab.
+func (f *labFlags) up(cmd *cobra.Command, o lab.Options) (_ *lab.Lab, err error) {
+	if o.Runtime != "runc" && o.Runtime != "simulated" {
+		return nil, wrong("node-runtime", "%q is neither runc nor simulated", o.Runtime)
+	}
+	if o.Program, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("a lab needs root: it makes network namespaces")
+	}
+	if lacking := hostcheck.Lacking(beside("runc"), ""); o.Runtime == "runc" && lacking != "" {
+		return nil, fmt.Errorf("containers cannot run here (%s): use --node-runtime simulated", lacking)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), labTimeout)
+	defer cancel()
+	o.Dir, o.Progress = f.dir, cmd.OutOrStdout()
+	return lab.Up(ctx, o)
 }
 
 func (f *labFlags) statusCommand() *cobra.Command {
