@@ -53,7 +53,8 @@ func (n *node) awaitEvent(name, text string) {
 	require.Eventually(n.t, func() bool { return strings.Contains(n.events(name), text) }, patience, 20*time.Millisecond, "event %q", text)
 }
 
-func TestCrashLoop(t *testing.T) {
+// TestCrashLoop_ND08 has one container fail at once beside one that is fine, and the agent start anew in between.
+func TestCrashLoop_ND08(t *testing.T) {
 	n := startNode(t)
 	n.pod("p", func(pod *corev1.Pod) {
 		steer(pod, "exit-after.main", "1ms")
@@ -69,7 +70,7 @@ func TestCrashLoop(t *testing.T) {
 	require.Equal(t, int32(0), pod.Status.ContainerStatuses[1].RestartCount)
 	n.awaitEvent("p", "BackOff: Back-off restarting failed container main in pod p_default")
 
-	n.stop() // the back-off goes on where it was (ND-08)
+	n.stop() // the back-off goes on where it was
 	n.start()
 	n.pod("later", nil)
 	n.await("later", "ready", isReady) // by now the new agent would have started it too soon

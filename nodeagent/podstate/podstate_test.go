@@ -167,8 +167,8 @@ func TestNextWithStartupProbe(t *testing.T) {
 	require.Equal(t, "start a#0", describe(Next(pod(corev1.RestartPolicyAlways, "s*|a"), state("s:running"), healthy, now)))
 }
 
-// TestBackOff plays ND-08: a container that exits at once, twelve minutes long.
-func TestBackOff(t *testing.T) {
+// TestBackOff_ND08 plays ND-08: a container that exits at once, twelve minutes long.
+func TestBackOff_ND08(t *testing.T) {
 	p := pod(corev1.RestartPolicyAlways, "|a")
 	s := state("a:1")
 	var delays []int

@@ -1,13 +1,9 @@
 package runtime_test
 
 import (
-	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -138,37 +134,6 @@ func TestKillNine(t *testing.T) {
 	}
 }
 
-// sandboxIPs are the addresses of all sandboxes, sorted.
-func (h *host) sandboxIPs() []string {
-	list, err := h.client.ListPodSandbox(h.t.Context(), &runtimeapi.ListPodSandboxRequest{})
-	require.NoError(h.t, err)
-	var out []string
-	for _, p := range list.Items {
-		if p.State != runtimeapi.PodSandboxState_SANDBOX_READY {
-			continue
-		}
-		st, err := h.client.PodSandboxStatus(h.t.Context(), &runtimeapi.PodSandboxStatusRequest{PodSandboxId: p.Id})
-		require.NoError(h.t, err)
-		out = append(out, st.Status.Network.Ip)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// leases are the addresses that host-local has given out, sorted.
-func (h *host) leases() []string {
-	entries, err := os.ReadDir(filepath.Join(h.cfg.StateDir, "cni/leases/kontiki"))
-	require.NoError(h.t, err)
-	var out []string
-	for _, e := range entries {
-		if _, err := netip.ParseAddr(e.Name()); err == nil {
-			out = append(out, e.Name())
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // Everything that a crash can leave is gone after the next start, and only that.
 func TestDebris_ND07(t *testing.T) {
 	h := newHost(t)
@@ -214,56 +179,4 @@ func (h *host) forget(id string) {
 	require.NoError(h.t, h.r.Close())
 	require.NoError(h.t, os.Remove(filepath.Join(h.cfg.StateDir, "sandboxes", id, "sandbox.json")))
 	h.start()
-}
-
-// A reboot takes namespaces, mounts and processes and leaves the files.
-func TestAfterReboot_NW01(t *testing.T) {
-	h := newHost(t)
-	p := h.runPod(h.sandboxConfig("old"))
-	id := p.start(containerConfig("main", "trap", "ignore"))
-	require.NoError(t, h.r.Close())
-	dir := filepath.Join(h.cfg.StateDir, "containers", id)
-	require.NoError(t, unix.Kill(parent(t, h.pid(id)), unix.SIGKILL))
-	require.NoError(t, exec.Command(h.cfg.RuncPath, "--root", filepath.Join(h.cfg.StateDir, "runc"), "delete", "--force", id).Run())
-	require.NoError(t, unix.Unmount(filepath.Join(dir, "rootfs"), unix.MNT_DETACH))
-	for _, ns := range []string{"net", "ipc", "uts"} {
-		require.NoError(t, unix.Unmount(filepath.Join(h.cfg.StateDir, "sandboxes", p.id, "ns", ns), unix.MNT_DETACH))
-	}
-	h.start()
-	list, err := h.client.ListPodSandbox(t.Context(), &runtimeapi.ListPodSandboxRequest{})
-	require.NoError(t, err)
-	require.Equal(t, runtimeapi.PodSandboxState_SANDBOX_NOTREADY, list.Items[0].State)
-	require.EqualValues(t, 255, h.status(id).ExitCode)
-	require.Empty(t, h.leases(), "the address is free again")
-}
-
-// A range with room for ten pods is enough for ten pods however often they come and go, and
-// a failing plugin leaves nothing.
-func TestAddressesDoNotLeak_NW01(t *testing.T) {
-	h := newHost(t)
-	require.NoError(t, h.r.Close())
-	h.cfg.PodCIDR = "10.199.8.0/28"
-	h.start()
-	for range 2 {
-		var pods []pod
-		for i := range 10 {
-			pods = append(pods, h.runPod(h.sandboxConfig("n"+itoa(i))))
-		}
-		require.Len(t, h.leases(), 10)
-		require.Equal(t, h.sandboxIPs(), h.leases())
-		h.restart()
-		for _, p := range pods {
-			_, err := h.client.RemovePodSandbox(t.Context(), &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.id})
-			require.NoError(t, err)
-		}
-		require.Empty(t, h.leases())
-	}
-	conf := filepath.Join(h.cfg.StateDir, "cni/net.d/10-kontiki.conflist")
-	good, err := os.ReadFile(conf)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(conf, []byte(strings.Replace(string(good), h.cfg.Bridge, "a-name-much-too-long-for-it", 1)), 0o644))
-	_, err = h.client.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: h.sandboxConfig("bad")})
-	require.ErrorContains(t, err, "CNI ADD")
-	require.Empty(t, h.leases())
-	require.NoError(t, os.WriteFile(conf, good, 0o644))
 }
