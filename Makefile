@@ -23,7 +23,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ---- build ----
 
@@ -109,6 +109,11 @@ CONFORMANCE_OUT ?= $(HOME)/.cache/kontiki-conformance
 .PHONY: conformance
 conformance: bin/kontiki ## run Kubernetes' conformance tests of CLASS (default A) against kontiki dev
 	@CONFORMANCE="$(CONFORMANCE)" OUT="$(CONFORMANCE_OUT)" sh .ci/conformance.sh
+
+.PHONY: conformance-lab
+conformance-lab: build nft ## run those that need nodes (ONLY, SKIP or FOCUS: expressions) on a lab of three machines, as root
+	@CONFORMANCE="$(CONFORMANCE)" OUT="$(CONFORMANCE_OUT)" sh .ci/conformance-images.sh
+	@CONFORMANCE="$(CONFORMANCE)" OUT="$(CONFORMANCE_OUT)" sh .ci/conformance-lab.sh
 
 .PHONY: diff-upstream
 diff-upstream: ## send one corpus of requests to Kontiki and to a kube-apiserver, print what differs
