@@ -28,6 +28,7 @@ import (
 // manager for each resource and subresource, made when first needed.
 type ownership struct {
 	table *registry.Table
+	base  *openapi.Base
 
 	mu       sync.Mutex // guards all below
 	types    managedfields.TypeConverter
@@ -44,6 +45,7 @@ type managerKey struct {
 func newOwnership(table *registry.Table) *ownership {
 	return &ownership{
 		table:    table,
+		base:     openapi.NewBase(table),
 		managers: map[managerKey]*managedfields.FieldManager{},
 		created:  map[*registry.Resource]*createdFields{},
 		custom:   map[*registry.Resource]managedfields.TypeConverter{},
@@ -107,7 +109,7 @@ func (o *ownership) typesFor(r *registry.Resource) (managedfields.TypeConverter,
 // customTypes are the schemas of a custom resource in all its versions: who owns what is noted in any of them.
 func (o *ownership) customTypes(r *registry.Resource) (managedfields.TypeConverter, error) {
 	if r.Model == nil {
-		return managedfields.NewTypeConverter(openapi.Models(o.table, r.New()), false)
+		return managedfields.NewTypeConverter(o.base.Models(r.New()), false)
 	}
 	rows := []*registry.Resource{r}
 	for _, other := range o.table.Resources() {
@@ -115,7 +117,7 @@ func (o *ownership) customTypes(r *registry.Resource) (managedfields.TypeConvert
 			rows = append(rows, other)
 		}
 	}
-	models, err := openapi.CustomModels(o.table, rows)
+	models, err := o.base.CustomModels(rows)
 	if err != nil {
 		return nil, err
 	}

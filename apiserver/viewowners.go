@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"kontiki/apiserver/openapi"
 	"kontiki/apiserver/registry"
 )
 
@@ -41,7 +40,7 @@ func (o *ownership) viewManager(sub *registry.Subresource) (*managedfields.Field
 		return m, nil
 	}
 	// client-go's schema has no views, which nobody but the server merges.
-	types, err := managedfields.NewTypeConverter(openapi.Models(o.table, sub.New()), false)
+	types, err := managedfields.NewTypeConverter(o.base.Models(sub.New()), false)
 	if err != nil {
 		return nil, err
 	}

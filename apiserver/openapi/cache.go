@@ -1,14 +1,12 @@
 package openapi
 
 import (
-	"bytes"
-	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -16,35 +14,48 @@ import (
 	"kontiki/apiserver/registry"
 )
 
-// cache keeps the documents that somebody has asked for, until a row changes that they describe. A second client
-// that asks for a document while it is being built waits for the first.
+// cache keeps the documents that somebody has asked for, until a row changes that they describe, and the fragments
+// that they are made of, until their own row does. A second client that asks for a document while it is being built
+// waits for the first.
 type cache struct {
-	table  *registry.Table
-	encode func(json []byte) ([]byte, error) // JSON to protobuf
-	base   func() base
+	dialect
+	table *registry.Table
+	base  *Base
 
 	mu        sync.Mutex // guards the fields below, and is held while a document is built
 	documents map[string]*document
+	fragments map[fragmentKey]*fragment
+	kept      *keptFrame // of everything
 }
 
-// document is one answer. Its parts are gzipped: the core group's is 10 times as large in the clear.
+// keptFrame is of the rows with Go types, which neither come nor go.
+type keptFrame struct {
+	encodedFrame
+	typed []*registry.Resource
+}
+
+// document is one answer.
 type document struct {
 	hash    string
-	json    []byte
+	json    parts
 	version uint64               // of the table for which the document is known to be right
-	rows    []*registry.Resource // that it describes
+	typed   []*registry.Resource // that it describes, and
+	customs string               // the digest of the others
 
-	encode func(json []byte) ([]byte, error)
-	once   sync.Once // makes proto and err
-	proto  []byte
-	err    error
+	once  sync.Once // makes what follows
+	proto parts
+	err   error
+	make  func() (parts, error)
 }
 
-func newCache(table *registry.Table, encode func([]byte) ([]byte, error)) *cache {
-	return &cache{table: table, encode: encode, base: sync.OnceValue(func() base { return newBase(table) }), documents: map[string]*document{}}
+func newCache(d dialect, table *registry.Table, base *Base) *cache {
+	return &cache{dialect: d, table: table, base: base, documents: map[string]*document{}, fragments: map[fragmentKey]*fragment{}}
 }
 
-// get returns the document called name: "v2", or the path of a group version.
+// everything is the name of the document that describes all rows. Other documents have the path of their group version.
+const everything = "v2"
+
+// get returns the document called name.
 func (c *cache) get(name string) (*document, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,37 +64,57 @@ func (c *cache) get(name string) (*document, error) {
 	if doc != nil && doc.version == now {
 		return doc, nil
 	}
-	rows := c.rowsOf(name)
-	if len(rows) == 0 { // of a group version that nobody serves any more nothing is kept
-		delete(c.documents, name)
-	}
-	if doc != nil && slices.Equal(doc.rows, rows) {
+	c.forget()
+	typed, customs := c.rowsOf(name)
+	digest := digestOf(customs)
+	if doc != nil && slices.Equal(doc.typed, typed) && doc.customs == digest {
 		doc.version = now
 		return doc, nil
 	}
-	body, err := c.build(name)
+	if len(typed)+len(customs) == 0 {
+		return nil, fmt.Errorf("OpenAPI document %s: no such group version", name)
+	}
+	doc, err := c.build(name, typed, customs)
 	if err != nil {
 		return nil, fmt.Errorf("OpenAPI document %s: %w", name, err)
 	}
-	doc = &document{json: compress(body), hash: cmp.Or(digestOf(rows), hashOf(body)), version: now, rows: rows, encode: c.encode}
+	doc.version, doc.typed, doc.customs = now, typed, digest
 	c.documents[name] = doc
 	return doc, nil
 }
 
-// rowsOf are the rows that a document describes.
-func (c *cache) rowsOf(name string) []*registry.Resource {
-	if name == "v2" {
-		return c.table.Resources()
+// forget drops what is of rows that have gone. c.mu is held.
+func (c *cache) forget() {
+	maps.DeleteFunc(c.fragments, func(key fragmentKey, _ *fragment) bool {
+		row := c.table.Lookup(key.GroupVersionResource)
+		return row == nil || row.Digest != key.digest
+	})
+	served := map[string]bool{everything: true}
+	for _, gv := range groupVersions(c.table.Resources()) {
+		served[pathOf(gv)] = true
 	}
-	rows := slices.DeleteFunc(slices.Clone(c.table.Resources()), func(r *registry.Resource) bool { return pathOf(r.GroupVersion()) != name })
-	return rows
+	maps.DeleteFunc(c.documents, func(name string, _ *document) bool { return !served[name] })
+}
+
+// rowsOf are the rows that a document describes.
+func (c *cache) rowsOf(name string) (typed, customs []*registry.Resource) {
+	for _, r := range c.table.Resources() {
+		switch {
+		case name != everything && pathOf(r.GroupVersion()) != name:
+		case isCustom(r):
+			customs = append(customs, r)
+		default:
+			typed = append(typed, r)
+		}
+	}
+	return typed, customs
 }
 
 // hash is that of a document, which need not be made for it if all rows have digests: an index of many definitions
 // costs no more than their names.
 func (c *cache) hash(name string) (string, error) {
-	if digest := digestOf(c.rowsOf(name)); digest != "" {
-		return digest, nil
+	if typed, customs := c.rowsOf(name); len(typed) == 0 {
+		return digestOf(customs), nil
 	}
 	doc, err := c.get(name)
 	if err != nil {
@@ -92,67 +123,125 @@ func (c *cache) hash(name string) (string, error) {
 	return doc.hash, nil
 }
 
-// digestOf is made of the digests of rows, and empty if one has none.
+// digestOf is made of what rows say, and empty if there are none.
 func digestOf(rows []*registry.Resource) string {
+	if len(rows) == 0 {
+		return ""
+	}
 	sum := sha256.New()
 	_, _ = io.WriteString(sum, discovery.Version().GitVersion) // a hash takes everything
 	for _, r := range rows {
-		if r.Digest == "" {
-			return ""
-		}
 		_, _ = io.WriteString(sum, r.Resource+r.Digest)
-	}
-	if len(rows) == 0 {
-		return ""
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func (c *cache) build(name string) ([]byte, error) {
-	if name == "v2" {
-		return json.Marshal(documentV2(c.base(), c.table))
-	}
-	for _, gv := range groupVersions(c.table) {
-		if pathOf(gv) == name {
-			return json.Marshal(documentV3(c.base(), c.table, gv))
+// build makes a document. c.mu is held.
+func (c *cache) build(name string, typed, customs []*registry.Resource) (*document, error) {
+	var fragments []*fragment
+	refers := map[reflect.Type]bool{}
+	for _, r := range customs {
+		f, err := c.fragment(r)
+		if err != nil {
+			return nil, err
+		}
+		fragments = append(fragments, f)
+		for _, t := range f.refers {
+			refers[t] = true
 		}
 	}
-	return nil, fmt.Errorf("no such group version")
+	open, err := c.frameOf(name, typed, customs, refers)
+	if err != nil {
+		return nil, err
+	}
+	if name == everything {
+		roots, err := c.rootsOf(typed, customs)
+		if err != nil {
+			return nil, err
+		}
+		if roots.paths.size > 0 {
+			fragments = append(fragments, roots)
+		}
+	}
+	doc := &document{json: open.around(fragments), hash: digestOf(customs)}
+	if len(typed) > 0 {
+		doc.hash = hashOf([]byte(open.hash + doc.hash))
+	}
+	doc.make = func() (parts, error) { return c.protobufOf(open, fragments) }
+	return doc, nil
 }
 
-// protobuf is made when the first client asks for it: kubectl does for the groups that it applies to.
-func (d *document) protobuf() ([]byte, error) {
-	d.once.Do(func() {
-		var plain []byte
-		if plain, d.err = d.encode(decompress(d.json)); d.err == nil {
-			d.proto = compress(plain)
+// fragment is that of a row, made now if it has none. c.mu is held.
+func (c *cache) fragment(r *registry.Resource) (*fragment, error) {
+	key := keyOf(r)
+	if f := c.fragments[key]; f != nil {
+		return f, nil
+	}
+	f, err := c.newFragment(r)
+	if err == nil {
+		c.fragments[key] = f
+	}
+	return f, err
+}
+
+// frameOf is a document without its custom resources. That of all rows is large, and kept; the others are not.
+func (c *cache) frameOf(name string, typed, customs []*registry.Resource, refers map[reflect.Type]bool) (encodedFrame, error) {
+	if name == everything && c.kept != nil && slices.Equal(c.kept.typed, typed) {
+		return c.kept.encodedFrame, nil
+	}
+	gvs := groupVersions(typed)
+	if len(gvs) == 0 {
+		gvs = groupVersions(customs)
+	}
+	paths, definitions := c.base.describe(c.dialect, typed, gvs, refers)
+	open, err := c.frame(paths, definitions)
+	if err != nil {
+		return encodedFrame{}, err
+	}
+	out := open.encode()
+	if name == everything {
+		c.kept = &keptFrame{out, typed}
+	}
+	return out, nil
+}
+
+// rootsOf describes the roots of the group versions that custom resources alone have.
+func (c *cache) rootsOf(typed, customs []*registry.Resource) (*fragment, error) {
+	known := groupVersions(typed)
+	s, paths := &schemas{dialect: c.dialect, refers: map[reflect.Type]bool{}}, map[string]any{}
+	for _, gv := range groupVersions(customs) {
+		if !slices.Contains(known, gv) {
+			paths[rootOf(gv)+"/"] = s.path(discoveryOf(gv))
 		}
-	})
+	}
+	members, err := membersPart(paths)
+	return &fragment{paths: members, definitions: newPart(nil)}, err
+}
+
+// protobufOf is a document in protobuf: kubectl asks for the groups that it applies to.
+func (c *cache) protobufOf(open encodedFrame, fragments []*fragment) (parts, error) {
+	first, err := c.protobuf(open.around(nil).bytes())
+	if err != nil {
+		return nil, err
+	}
+	out := parts{first}
+	for _, f := range fragments {
+		p, err := f.protobuf(c.dialect)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// protobuf is made when the first client asks for it.
+func (d *document) protobuf() (parts, error) {
+	d.once.Do(func() { d.proto, d.err = d.make(); d.make = nil })
 	return d.proto, d.err
 }
 
 func hashOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])
-}
-
-func compress(plain []byte) []byte {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	_, _ = z.Write(plain) // a bytes.Buffer takes everything
-	_ = z.Close()
-	return out.Bytes()
-}
-
-// decompress undoes compress.
-func decompress(zipped []byte) []byte {
-	z, err := gzip.NewReader(bytes.NewReader(zipped))
-	if err != nil {
-		panic(fmt.Sprintf("a document that was compressed here does not open: %v", err))
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		panic(fmt.Sprintf("a document that was compressed here does not read: %v", err))
-	}
-	return plain
 }

@@ -49,8 +49,15 @@ func listModelOf(r *registry.Resource) model {
 func (k customKind) name() string {
 	parts := strings.Split(k.row.Group, ".")
 	slices.Reverse(parts)
-	return strings.Join(parts, ".") + "." + k.row.Version + "." + k.kind()
+	name := strings.Join(parts, ".") + "." + k.row.Version + "." + k.kind()
+	if slices.ContainsFunc(goTypePrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		return name + "_custom" // Pod of core.api.k8s.io/v1 is not the Pod that everybody knows
+	}
+	return name
 }
+
+// goTypePrefixes begin the names of Go types.
+var goTypePrefixes = []string{"io.k8s.api.", "io.k8s.apimachinery.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."}
 
 func (k customKind) kind() string {
 	switch {
@@ -103,8 +110,8 @@ func (k customKind) defineList(s *schemas) spec.Schema {
 }
 
 // CustomModels are the definitions of custom resources and of all that they refer to, as a field manager wants them.
-func CustomModels(table *registry.Table, rows []*registry.Resource) (map[string]*spec.Schema, error) {
-	s := newBase(table).schemas(v3)
+func (b *Base) CustomModels(rows []*registry.Resource) (map[string]*spec.Schema, error) {
+	s := b.schemas(v3)
 	for _, r := range rows {
 		if _, err := r.Model(false, s.refer); err != nil {
 			return nil, err

@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/applyconfigurations"
@@ -23,25 +23,28 @@ var produces = []string{"application/json", "application/yaml", "application/vnd
 
 // typedRows are the rows with Go types.
 func typedRows(table *registry.Table) []*registry.Resource {
-	return slices.DeleteFunc(slices.Clone(table.Resources()), func(r *registry.Resource) bool {
-		_, custom := r.New().(*unstructured.Unstructured)
-		return custom
-	})
+	return slices.DeleteFunc(slices.Clone(table.Resources()), isCustom)
 }
 
-// base is what all documents need of the rows with Go types, which neither come nor go.
-type base struct {
-	kinds   map[reflect.Type][]schema.GroupVersionKind
-	markers markers
+// Base is what all documents need of the rows with Go types, which neither come nor go. It is made when it is first
+// needed: the schema of all those types is in it.
+type Base struct {
+	table *registry.Table
+	once  sync.Once // makes what follows
+	kinds map[reflect.Type][]schema.GroupVersionKind
+	marks markers
 }
 
-func newBase(table *registry.Table) base {
-	s := base{kinds: map[reflect.Type][]schema.GroupVersionKind{}}
-	rows := typedRows(table)
+// NewBase costs nothing yet.
+func NewBase(table *registry.Table) *Base { return &Base{table: table} }
+
+func (b *Base) fill() {
+	b.kinds = map[reflect.Type][]schema.GroupVersionKind{}
+	rows := typedRows(b.table)
 	add := func(obj any, gvk schema.GroupVersionKind) {
 		t := reflect.TypeOf(obj).Elem()
-		if !slices.Contains(s.kinds[t], gvk) {
-			s.kinds[t] = append(s.kinds[t], gvk)
+		if !slices.Contains(b.kinds[t], gvk) {
+			b.kinds[t] = append(b.kinds[t], gvk)
 		}
 	}
 	for _, r := range rows {
@@ -63,45 +66,54 @@ func newBase(table *registry.Table) base {
 	if len(rows) > 0 {
 		example := rows[0].New()
 		example.GetObjectKind().SetGroupVersionKind(rows[0].GroupVersionKind())
-		s.markers = newMarkers(applyconfigurations.NewTypeConverter(table.Scheme()), example)
+		b.marks = newMarkers(applyconfigurations.NewTypeConverter(b.table.Scheme()), example)
 	}
-	return s
 }
 
 // schemas starts a document.
-func (b base) schemas(d dialect) *schemas {
-	return &schemas{dialect: d, byName: map[string]spec.Schema{}, kinds: maps.Clone(b.kinds), markers: b.markers}
+func (b *Base) schemas(d dialect) *schemas {
+	b.once.Do(b.fill)
+	return &schemas{dialect: d, byName: map[string]spec.Schema{}, kinds: maps.Clone(b.kinds), markers: b.marks}
 }
 
 // Models returns the definition of an object's type and of all that it refers to, as a field manager wants them.
-func Models(table *registry.Table, obj runtime.Object) map[string]*spec.Schema {
-	s := newBase(table).schemas(v3)
+func (b *Base) Models(obj runtime.Object) map[string]*spec.Schema {
+	s := b.schemas(v3)
 	s.refer(reflect.TypeOf(obj).Elem())
 	return s.pointers()
 }
 
-// documentV3 describes one group version.
-func documentV3(b base, table *registry.Table, gv schema.GroupVersion) *spec3.OpenAPI {
-	s := b.schemas(v3)
-	for _, t := range []reflect.Type{deleteOptions.Type, watchEvent.Type} { // of every group version; here this one and v1 count
+// describe returns the paths of rows with Go types, and the definitions that they refer to, with those of more types. A
+// document of one group version knows no other one.
+func (b *Base) describe(d dialect, rows []*registry.Resource, gvs []schema.GroupVersion, more map[reflect.Type]bool) (map[string]any, map[string]spec.Schema) {
+	s := b.schemas(d)
+	if d.three {
 		core := schema.GroupVersion{Version: "v1"}
-		s.kinds[t] = slices.Compact([]schema.GroupVersionKind{core.WithKind(t.Name()), gv.WithKind(t.Name())})
-	}
-	paths := map[string]*spec3.Path{rootOf(gv) + "/": pathV3(s, discoveryOf(gv))}
-	for _, r := range table.Resources() {
-		if r.GroupVersion() != gv {
-			continue
+		for _, t := range []reflect.Type{deleteOptions.Type, watchEvent.Type} { // of every group version; here this one and v1 count
+			s.kinds[t] = slices.Compact([]schema.GroupVersionKind{core.WithKind(t.Name()), gvs[0].WithKind(t.Name())})
 		}
+	}
+	paths := map[string]any{}
+	for _, gv := range gvs {
+		paths[rootOf(gv)+"/"] = s.path(discoveryOf(gv))
+	}
+	for _, r := range rows {
 		for _, e := range endpointsOf(r) {
-			paths[e.path] = pathV3(s, e)
+			paths[e.path] = s.path(e)
 		}
 	}
-	return &spec3.OpenAPI{
-		Version:    "3.0.0",
-		Info:       info(),
-		Paths:      &spec3.Paths{Paths: paths},
-		Components: &spec3.Components{Schemas: s.pointers()},
+	for t := range more {
+		s.refer(t)
 	}
+	return paths, s.byName
+}
+
+// path is an endpoint in the dialect.
+func (s *schemas) path(e endpoint) any {
+	if s.three {
+		return pathV3(s, e)
+	}
+	return pathV2(s, e)
 }
 
 // pointers are the definitions, as OpenAPI v3 and field managers want them.
@@ -184,23 +196,6 @@ func parameterV3(p parameter) *spec3.Parameter {
 	}}
 }
 
-// documentV2 describes everything in one document.
-func documentV2(b base, table *registry.Table) *spec.Swagger {
-	s := b.schemas(v2)
-	paths := map[string]spec.PathItem{}
-	for _, gv := range groupVersions(table) {
-		paths[rootOf(gv)+"/"] = pathV2(s, discoveryOf(gv))
-	}
-	for _, r := range table.Resources() {
-		for _, e := range endpointsOf(r) {
-			paths[e.path] = pathV2(s, e)
-		}
-	}
-	return &spec.Swagger{SwaggerProps: spec.SwaggerProps{
-		Swagger: "2.0", Info: info(), Paths: &spec.Paths{Paths: paths}, Definitions: s.byName,
-	}}
-}
-
 func pathV2(s *schemas, e endpoint) spec.PathItem {
 	var out spec.PathItem
 	for _, p := range e.parameters {
@@ -243,12 +238,14 @@ func parameterV2(p parameter) spec.Parameter {
 	}
 }
 
-// groupVersions of the rows, in the order of the table.
-func groupVersions(table *registry.Table) []schema.GroupVersion {
+// groupVersions of rows, in their order.
+func groupVersions(rows []*registry.Resource) []schema.GroupVersion {
 	var out []schema.GroupVersion
-	for _, r := range table.Resources() {
-		if !slices.Contains(out, r.GroupVersion()) {
-			out = append(out, r.GroupVersion())
+	known := map[schema.GroupVersion]bool{}
+	for _, r := range rows {
+		if gv := r.GroupVersion(); !known[gv] {
+			known[gv] = true
+			out = append(out, gv)
 		}
 	}
 	return out

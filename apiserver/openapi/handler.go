@@ -2,13 +2,11 @@ package openapi
 
 import (
 	"encoding/json"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"strings"
-
-	"k8s.io/kube-openapi/pkg/handler"
-	"k8s.io/kube-openapi/pkg/handler3"
 
 	"kontiki/apiserver/registry"
 )
@@ -23,15 +21,15 @@ const (
 
 // V3Handler serves /openapi/v3 (the index, whose URLs carry a hash of what they lead to) and
 // /openapi/v3/api/v1, /openapi/v3/apis/G/V.
-func V3Handler(table *registry.Table) http.Handler {
-	docs := newCache(table, handler3.ToV3ProtoBinary)
+func V3Handler(table *registry.Table, base *Base) http.Handler {
+	docs := newCache(v3, table, base)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/openapi/v3"), "/")
 		if path == "" {
 			serveIndex(w, r, docs)
 			return
 		}
-		for _, gv := range groupVersions(table) {
+		for _, gv := range groupVersions(table.Resources()) {
 			if pathOf(gv) == path {
 				serveV3(w, r, docs, path)
 				return
@@ -42,10 +40,10 @@ func V3Handler(table *registry.Table) http.Handler {
 }
 
 // V2Handler serves /openapi/v2, everything in one document.
-func V2Handler(table *registry.Table) http.Handler {
-	docs := newCache(table, handler.ToProtoBinary)
+func V2Handler(table *registry.Table, base *Base) http.Handler {
+	docs := newCache(v2, table, base)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		doc, err := docs.get("v2")
+		doc, err := docs.get(everything)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -62,7 +60,7 @@ func serveIndex(w http.ResponseWriter, r *http.Request, docs *cache) {
 	index := struct {
 		Paths map[string]location `json:"paths"`
 	}{map[string]location{}}
-	for _, gv := range groupVersions(docs.table) {
+	for _, gv := range groupVersions(docs.table.Resources()) {
 		path := pathOf(gv)
 		hash, err := docs.hash(path)
 		if err != nil {
@@ -76,7 +74,7 @@ func serveIndex(w http.ResponseWriter, r *http.Request, docs *cache) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	serve(w, r, &document{json: compress(body), hash: hashOf(body)}, negotiate(r), "")
+	serve(w, r, &document{json: parts{newPart(body)}, hash: hashOf(body)}, negotiate(r), "")
 }
 
 func hashedURL(path, hash string) string {
@@ -145,10 +143,11 @@ func serve(w http.ResponseWriter, r *http.Request, doc *document, form, protobuf
 		return
 	}
 	header.Set("Content-Type", contentType)
+	// If writing fails, the client has gone.
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		_, _ = w.Write(decompress(body)) // the client has gone if this fails
+		_, _ = io.Copy(w, body.plain())
 		return
 	}
 	header.Set("Content-Encoding", "gzip")
-	_, _ = w.Write(body)
+	_ = body.gzip(w)
 }

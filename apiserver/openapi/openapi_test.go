@@ -29,10 +29,10 @@ import (
 
 func serveAll(t *testing.T) (*httptest.Server, *clientdiscovery.DiscoveryClient) {
 	table := registry.Builtin(registry.Options{})
-	mux := http.NewServeMux()
-	mux.Handle("/openapi/v3", V3Handler(table))
-	mux.Handle("/openapi/v3/", V3Handler(table))
-	mux.Handle("/openapi/v2", V2Handler(table))
+	base, mux := NewBase(table), http.NewServeMux()
+	mux.Handle("/openapi/v3", V3Handler(table, base))
+	mux.Handle("/openapi/v3/", V3Handler(table, base))
+	mux.Handle("/openapi/v2", V2Handler(table, base))
 	mux.Handle("/", discovery.Handler(table, http.NotFoundHandler()))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -14,11 +16,20 @@ import (
 type dialect struct {
 	definitions string // where schemas live, as the prefix of a reference
 	three       bool
+
+	opening, between, closing string                       // of a document, around its parts
+	encode                    func([]byte) ([]byte, error) // JSON to protobuf
 }
 
 var (
-	v2 = dialect{definitions: "#/definitions/"}
-	v3 = dialect{definitions: "#/components/schemas/", three: true}
+	v2 = dialect{
+		definitions: "#/definitions/", encode: handler.ToProtoBinary,
+		opening: `{"swagger":"2.0","info":`, between: `},"definitions":`, closing: `}}`,
+	}
+	v3 = dialect{
+		definitions: "#/components/schemas/", encode: handler3.ToV3ProtoBinary, three: true,
+		opening: `{"openapi":"3.0.0","info":`, between: `},"components":{"schemas":`, closing: `}}}`,
+	}
 )
 
 // schemas collects the schema of every type that a document mentions.
@@ -27,6 +38,8 @@ type schemas struct {
 	byName  map[string]spec.Schema
 	kinds   map[reflect.Type][]schema.GroupVersionKind // types that are API kinds themselves
 	markers markers
+	// refers, if it is not nil, gets the Go types that are referred to, in place of their definitions.
+	refers map[reflect.Type]bool
 }
 
 // Types say what they are in OpenAPI through these methods (kube-openapi's convention).
@@ -60,7 +73,9 @@ var wellKnown = map[string]string{
 // refer returns a reference to t, whose definition it adds first.
 func (s *schemas) refer(t reflect.Type) spec.Schema {
 	name := reflect.Zero(t).Interface().(modelNamer).OpenAPIModelName()
-	if _, ok := s.byName[name]; !ok {
+	if s.refers != nil {
+		s.refers[t] = true
+	} else if _, ok := s.byName[name]; !ok {
 		s.byName[name] = spec.Schema{} // a type may contain itself
 		s.byName[name] = s.define(t, name)
 	}
