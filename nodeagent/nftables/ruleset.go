@@ -1,6 +1,7 @@
 package nftables
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -34,6 +35,13 @@ type Element struct {
 // NewRuleset is an empty one.
 func NewRuleset() *Ruleset {
 	return &Ruleset{Chains: map[string][]string{}, Sets: map[string]Set{}, Elements: map[Element]string{}}
+}
+
+// Merge adds another part to r.
+func (r *Ruleset) Merge(other *Ruleset) {
+	maps.Copy(r.Chains, other.Chains)
+	maps.Copy(r.Sets, other.Sets)
+	maps.Copy(r.Elements, other.Elements)
 }
 
 // named is the set in knftables' terms.

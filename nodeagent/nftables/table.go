@@ -79,10 +79,12 @@ func (t *Table) Remove(ctx context.Context) error {
 	return nil
 }
 
-// Amend adds to whatever table is there, before the first Apply replaces it.
-func (t *Table) Amend(ctx context.Context, add func(*knftables.Transaction)) error {
+// Amend adds to whatever table is there, with the base, before the first Apply replaces it. It fails where the kernel has an
+// element of it that stands for something else.
+func (t *Table) Amend(ctx context.Context, part *Ruleset) error {
 	tx := t.nft.NewTransaction()
-	add(tx)
+	t.base(tx)
+	difference(tx, NewRuleset(), part)
 	t.written = false
 	if err := t.nft.Run(ctx, tx); err != nil {
 		return fmt.Errorf("nftables: %w", err)
