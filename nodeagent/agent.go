@@ -24,6 +24,7 @@ import (
 
 	"kontiki/internal/apiclient"
 	"kontiki/nodeagent/podspec"
+	"kontiki/nodeagent/policy"
 	"kontiki/nodeagent/probe"
 	"kontiki/nodeagent/volume"
 )
@@ -50,6 +51,7 @@ type Agent struct {
 	checkpoints *checkpoints
 	recorder    record.EventRecorder
 	serviceList *serviceList
+	policies    *policy.Enforcer // nil: NetworkPolicies are not enforced here
 	pullSlots   chan struct{}
 }
 
@@ -111,7 +113,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	clusterNetwork := a.openClusterNetwork(factory)
+	clusterNetwork := a.openClusterNetwork(factory, podInformer)
+	a.policies = clusterNetwork.rules
 	node := newNodeReporter(a)
 	group.Go(func() error { return a.serve(ctx) })
 	group.Go(func() error { node.run(ctx); return nil })

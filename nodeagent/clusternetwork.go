@@ -11,9 +11,11 @@ import (
 	"sync"
 
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
 	"kontiki/nodeagent/dns"
 	"kontiki/nodeagent/network"
+	"kontiki/nodeagent/policy"
 	"kontiki/nodeagent/proxy"
 )
 
@@ -26,6 +28,8 @@ type ClusterNetwork struct {
 	DNS []netip.Addr
 	// ForeignPods leaves the way to the pods of other nodes to whoever makes the pod network.
 	ForeignPods bool
+	// NoPolicies leaves NetworkPolicies to somebody else.
+	NoPolicies bool
 }
 
 // servicesLock is the socket that the one agent holds which serves Services in a network namespace. Abstract sockets are per
@@ -35,8 +39,9 @@ const servicesLock = "@kontiki/services"
 // clusterNetwork is the parts of a node's network that follow the API.
 type clusterNetwork struct {
 	peers *peerRoutes
-	proxy *proxy.Proxy // nil where the machine has no nftables
-	names *dns.Server  // nil where its addresses cannot be had
+	proxy *proxy.Proxy     // nil where the machine has no nftables
+	rules *policy.Enforcer // nil there, too, and where NetworkPolicies are somebody else's
+	names *dns.Server      // nil where its addresses cannot be had
 	lock  net.Listener
 
 	packets   []net.PacketConn
@@ -45,8 +50,8 @@ type clusterNetwork struct {
 }
 
 // openClusterNetwork prepares Services and DNS, as far as this machine can have them: pods run without, too. What it lacks
-// is logged. factory must not have started.
-func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory) *clusterNetwork {
+// is logged. factory, and the informer of the node's pods, must not have started.
+func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory, pods cache.SharedIndexInformer) *clusterNetwork {
 	n := &clusterNetwork{}
 	if a.cfg.ClusterNetwork == nil {
 		return n
@@ -73,6 +78,7 @@ func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory) *clu
 	} else {
 		n.proxy = rules
 	}
+	n.rules = a.openPolicies(factory, pods)
 	if err := n.openDNS(a, factory); err != nil {
 		a.log.Warn("this node serves no DNS: its pods use the host's resolvers", "err", err)
 		n.closeSockets()
@@ -135,6 +141,9 @@ func (n *clusterNetwork) run(ctx context.Context, log *slog.Logger) {
 	if n.proxy != nil {
 		start("service proxy", func() error { return n.proxy.Run(ctx) })
 	}
+	if n.rules != nil {
+		start("NetworkPolicies", func() error { return n.rules.Run(ctx) })
+	}
 	if n.names != nil {
 		start("DNS", func() error { return n.names.Serve(ctx, n.packets, n.listeners) })
 	}
@@ -158,7 +167,7 @@ func (n *clusterNetwork) closeSockets() {
 	n.packets, n.listeners, n.addresses = nil, nil, nil
 }
 
-// RemoveServiceRules takes the rules of Services from this machine, for hosts that stop the containers too and want nothing
+// RemoveServiceRules takes the rules of Services and NetworkPolicies from this machine, for hosts that stop the containers too and want nothing
 // left; not while another agent needs them.
 func RemoveServiceRules(ctx context.Context) error {
 	lock, err := net.Listen("unix", servicesLock)
@@ -168,6 +177,9 @@ func RemoveServiceRules(ctx context.Context) error {
 	defer lock.Close()
 	if err := proxy.Remove(ctx); err != nil && !errors.Is(err, proxy.ErrNoNFTables) {
 		return fmt.Errorf("rules of Services: %w", err)
+	}
+	if err := policy.Remove(ctx); err != nil && !errors.Is(err, policy.ErrNoNFTables) {
+		return fmt.Errorf("rules of NetworkPolicies: %w", err)
 	}
 	return nil
 }

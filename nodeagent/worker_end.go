@@ -177,6 +177,7 @@ func (w *worker) remove(ctx context.Context, pod *corev1.Pod, state *podstate.St
 	if err := w.a.volumes.Remove(w.uid); err != nil {
 		return false, err
 	}
+	w.unprotect()
 	w.a.checkpoints.remove(w.uid)
 	if pod.Name != "" {
 		err = os.RemoveAll(w.a.logDir(pod))

@@ -79,6 +79,11 @@ func (w *worker) perform(
 		err := w.createSandbox(ctx, pod, plan.Attempt)
 		return err == nil, wake, err
 	}
+	if len(plan.Start) > 0 {
+		if err := w.protect(ctx, pod, state); err != nil {
+			return changed, wake, err
+		}
+	}
 	for _, s := range plan.Start {
 		ref, wait, next := w.ensureImage(ctx, pod, s)
 		wake = earliest(wake, next)

@@ -114,6 +114,7 @@ func (h *agentHost) clusterNetwork() *nodeagent.ClusterNetwork {
 		PodCIDRs:     o.clusterCIDRs,
 		DNS:          o.dnsIPs(),
 		ForeignPods:  h.options.node.cni.foreign(),
+		NoPolicies:   !h.options.node.networkPolicy,
 	}
 }
 

@@ -175,6 +175,8 @@ type nodeOptions struct {
 	runc       string
 	cgroupRoot string
 	cni        cniOptions
+
+	networkPolicy bool
 }
 
 func (o *nodeOptions) addFlags(fs *pflag.FlagSet) {
@@ -184,6 +186,7 @@ func (o *nodeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.runtime, "node-runtime", "runc", "what runs containers: runc, simulated, or the unix:///socket of a CRI runtime")
 	fs.StringVar(&o.runc, "runc", "", "runc program (default: the one beside this program, else on PATH)")
 	fs.StringVar(&o.cgroupRoot, "cgroup-root", "kontiki", "cgroup to run containers in, below the root")
+	fs.BoolVar(&o.networkPolicy, "network-policy", true, "enforce NetworkPolicies on the pods of this node; false leaves them to somebody else")
 	o.cni.addFlags(fs)
 }
 
