@@ -14,8 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// caseID matches an id of a case of the store in the name of a test.
-var caseID = regexp.MustCompile(`_(KV|RF)(\d\d)`)
+// caseID matches an id of a case of the store, of nodes or of networks in the name of a test.
+var caseID = regexp.MustCompile(`_(KV|RF|ND|NW)(\d\d)`)
+
+// caseLine matches the line of such a case in cases.md.
+var caseLine = regexp.MustCompile(`^\| (KV|RF|ND|NW)-\d\d \|`)
 
 // TestCasesAreTested: cases.md names, for each case, tests that carry its id or stand in for one, and no test with an
 // id is missing there. That the named tests exist is TestNamesExist's part.
@@ -23,7 +26,7 @@ func TestCasesAreTested(t *testing.T) {
 	page, err := os.ReadFile("cases.md")
 	require.NoError(t, err)
 	for line := range strings.Lines(string(page)) {
-		if !strings.HasPrefix(line, "| KV-") && !strings.HasPrefix(line, "| RF-") {
+		if !caseLine.MatchString(line) {
 			continue
 		}
 		id := "_" + strings.ReplaceAll(line[2:7], "-", "")
