@@ -41,14 +41,21 @@ save() {
 	echo "made $images/$saved.tar"
 }
 
+# applets NAME: gives a tree all programs of its busybox that it has not got otherwise.
+applets() {
+	for applet in $(chroot "$work/$1" /bin/busybox --list); do
+		[ -e "$work/$1/usr/bin/$applet" ] || [ -e "$work/$1/usr/sbin/$applet" ] || ln -s busybox "$work/$1/usr/bin/$applet"
+	done
+}
+
 missing() { [ ! -e "$images/$1.tar" ]; }
 
 CGO_ENABLED=0 "$GO" build -o "$work/mktree" ./internal/testimage/mktree
-tools="dash bash coreutils grep sed mawk findutils hostname libc-bin procps bind9-dnsutils curl netcat-openbsd iproute2 socat iperf util-linux"
+tools="dash bash coreutils grep sed findutils hostname libc-bin procps bind9-dnsutils curl netcat-openbsd iproute2 socat iperf util-linux"
 if missing agnhost; then
-	tree agnhost $tools
+	tree agnhost $tools busybox
 	ln -s nc.openbsd "$work/agnhost/usr/bin/nc"
-	ln -s mawk "$work/agnhost/usr/bin/awk"
+	applets agnhost
 	cp "$OUT/agnhost" "$work/agnhost/agnhost"
 	ln -s agnhost "$work/agnhost/agnhost-2"
 	mkdir "$work/agnhost/uploads"
@@ -64,9 +71,7 @@ if missing glibc-dns-testing; then
 fi
 if missing busybox; then
 	tree busybox busybox
-	for applet in $(chroot "$work/busybox" /bin/busybox --list); do
-		[ -e "$work/busybox/usr/bin/$applet" ] || ln -s busybox "$work/busybox/usr/bin/$applet"
-	done
+	applets busybox
 	save busybox -name $e2e/busybox:1.37.0-2 -cmd sh
 fi
 if missing nginx; then
