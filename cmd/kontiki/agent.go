@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kontiki/internal/apiclient"
 	"kontiki/internal/bootstraptoken"
 	"kontiki/internal/control"
 	"kontiki/internal/memory"
@@ -61,7 +62,7 @@ SIGTERM or SIGINT stops the agent and leaves the containers running.`,
 
 func (o *agentOptions) addFlags(fs *pflag.FlagSet) {
 	o.addNodeFlags(fs, agentDataDir)
-	fs.StringVar(&o.server, "server", "https://127.0.0.1:6443", "URL of the API server")
+	fs.StringVar(&o.server, "server", "https://127.0.0.1:6443", "URL of an API server; the others are learned from it")
 	fs.StringVar(&o.token, "token", "", "token to join with (kontiki token create); not needed any more once joined")
 	fs.StringVar(&o.pkiDir, "pki-dir", "", "the server's pki directory, on its own machine: the node's certificates are issued from it, without a token")
 }
@@ -114,11 +115,13 @@ func (h *agentHost) open(ctx context.Context, o *agentOptions) (err error) {
 		return err
 	}
 	h.onStop(h.dir.close)
+	h.servers = h.knownServers(apiclient.ServersConfig{Given: []string{o.server}})
 	credentials, err := h.credentials(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := h.startAgent(credentials, o.server); err != nil {
+	h.start(part{"list of API servers", func(ctx context.Context) error { return h.servers.Run(ctx, credentials.client) }})
+	if err := h.startAgent(credentials); err != nil {
 		return err
 	}
 	h.control.ImportImages = h.importImages
@@ -143,7 +146,7 @@ func (h *agentHost) credentials(ctx context.Context, o *agentOptions) (credentia
 
 func (h *agentHost) joinedWith(ctx context.Context, o *agentOptions) (nodeCredentials, error) {
 	m, err := certificates.Open(ctx, certificates.Config{
-		Dir: h.dir.join("pki"), Server: o.server, NodeName: o.node.name, NodeIPs: o.node.netIPs(),
+		Dir: h.dir.join("pki"), Servers: h.servers, NodeName: o.node.name, NodeIPs: o.node.netIPs(),
 		Token: o.join, Log: h.log.With("component", "certificates"),
 	})
 	if err != nil {

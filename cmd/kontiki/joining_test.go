@@ -32,7 +32,7 @@ func (a *testAgent) start(server string, more ...string) {
 		"--agent-port", a.port, "--node-runtime", "simulated"}, more...)...)
 }
 
-func (s *testServer) url() string { return "https://127.0.0.1:" + s.https }
+func (s *testServer) url() string { return "https://" + s.address + ":" + s.https }
 
 // command runs a command on the server's data directory.
 func (s *testServer) command(args ...string) string {
@@ -45,10 +45,14 @@ func (s *testServer) command(args ...string) string {
 // nodeAnswers waits until the API server gets through to the agent of w1.
 func (s *testServer) nodeAnswers() {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool {
-		out, _, code := run("kubectl", "--kubeconfig", filepath.Join(s.dir, adminKubeconfig), "get", "--raw", "/api/v1/nodes/w1/proxy/healthz")
-		return code == 0 && out == "ok"
-	}, 60*time.Second, 100*time.Millisecond)
+	var out, errOut string
+	answers := func() bool {
+		out, errOut, _ = run("kubectl", "--kubeconfig", filepath.Join(s.dir, adminKubeconfig), "get", "--raw", "/api/v1/nodes/w1/proxy/healthz")
+		return out == "ok"
+	}
+	for deadline := time.Now().Add(time.Minute); !answers(); time.Sleep(100 * time.Millisecond) {
+		require.True(s.t, time.Now().Before(deadline), "%s%s", out, errOut)
+	}
 }
 
 // TestAgentJoins_RB03_RB04: the printed command joins a node. It goes on when the token is gone, and through a rotation of

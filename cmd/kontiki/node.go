@@ -11,7 +11,10 @@ import (
 	"strconv"
 	"syscall"
 
+	"k8s.io/client-go/rest"
+
 	"kontiki/controllers"
+	"kontiki/internal/apiclient"
 	"kontiki/internal/control"
 	"kontiki/internal/controlplane"
 	"kontiki/internal/pki"
@@ -29,7 +32,7 @@ type node struct {
 func startNode(ctx context.Context, o *options, log *slog.Logger) (*node, error) {
 	n := &node{agentHost: agentHost{process: newProcess(ctx), options: o, log: log, control: &control.Server{}}}
 	saveMemory(n.process, serverLeeway)
-	for _, step := range []func(context.Context) error{n.openDir, n.openPKI, n.openPlane, n.startControl, n.waitReady, n.startLocalAgent, n.startClients} {
+	for _, step := range []func(context.Context) error{n.openDir, n.openPKI, n.openPlane, n.startControl, n.waitReady, n.startServers, n.startLocalAgent, n.startClients} {
 		if err := step(ctx); err != nil {
 			return nil, joinStop(err, n.process)
 		}
@@ -198,21 +201,32 @@ func listen(address string, port int, flag string) (net.Listener, error) {
 	return listener, err
 }
 
+// startServers follows the cluster's API servers. The one here is preferred; the others stand in for it when it cannot serve.
+func (n *node) startServers(context.Context) error {
+	n.servers = n.knownServers(apiclient.ServersConfig{Local: n.plane.URL()})
+	source := n.pki.Live(n.identity(pki.ControllerManager))
+	n.start(part{"list of API servers", func(ctx context.Context) error { return n.servers.Run(ctx, source) }})
+	return nil
+}
+
 func (n *node) startLocalAgent(context.Context) error {
 	credentials, err := n.issuedHere()
 	if err != nil {
 		return err
 	}
-	return n.startAgent(credentials, n.plane.URL())
+	return n.startAgent(credentials)
 }
 
 // startClients starts what only needs the API server. Where other servers may do the same on this store, one of them acts.
 func (n *node) startClients(context.Context) error {
+	client := func(name, identity string) *rest.Config {
+		return apiclient.Config(n.servers.Live(n.pki.Live(n.identity(identity))), "kontiki/"+name)
+	}
 	elect := n.options.store.peerPort != 0 || len(n.options.store.endpoints) > 0
 	n.start(
 		part{"controllers", func(ctx context.Context) error {
 			return controllers.Run(ctx, controllers.Config{
-				REST:        n.plane.LiveClient("controllers", n.identity(pki.ControllerManager)),
+				REST:        client("controllers", pki.ControllerManager),
 				RootCA:      n.pki.CA,
 				Signer:      n.pki,
 				Tokens:      n.plane,
@@ -222,7 +236,7 @@ func (n *node) startClients(context.Context) error {
 		}},
 		part{"scheduler", func(ctx context.Context) error {
 			return scheduler.Run(ctx, scheduler.Config{
-				REST:        n.plane.LiveClient("scheduler", n.identity(pki.Scheduler)),
+				REST:        client("scheduler", pki.Scheduler),
 				LeaderElect: elect, Identity: n.options.node.name,
 				Log: n.log.With("component", "scheduler"),
 			})

@@ -15,8 +15,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"kontiki/internal/apiclient"
 	"kontiki/internal/control"
-	"kontiki/internal/controlplane"
 	"kontiki/internal/livetls"
 	"kontiki/internal/pki"
 	"kontiki/nodeagent"
@@ -32,6 +32,7 @@ type agentHost struct {
 	dir     *dataDir
 	pki     *pki.PKI
 	control *control.Server
+	servers *apiclient.Servers
 	images  atomic.Pointer[runtime.Runtime] // keeps images; nil before it runs, and where another does
 
 	stopContainers bool // when the agent has stopped, stop what it ran
@@ -56,8 +57,14 @@ func (h *agentHost) issuedHere() (nodeCredentials, error) {
 	return nodeCredentials{client: client, serving: h.pki.AgentServing(o.name)}, nil
 }
 
-// startAgent starts the container runtime, then the agent, which calls the API server at url.
-func (h *agentHost) startAgent(credentials nodeCredentials, url string) error {
+// knownServers are the API servers that this process has been told of, or has learned of before.
+func (h *agentHost) knownServers(c apiclient.ServersConfig) *apiclient.Servers {
+	c.Identity, c.File, c.Log = h.options.node.name, h.dir.join("servers.json"), h.log.With("component", "servers")
+	return apiclient.OpenServers(c)
+}
+
+// startAgent starts the container runtime, then the agent.
+func (h *agentHost) startAgent(credentials nodeCredentials) error {
 	o := h.options.node
 	if !o.enabled {
 		return nil
@@ -86,7 +93,7 @@ func (h *agentHost) startAgent(credentials nodeCredentials, url string) error {
 		NodeName:       o.name,
 		NodeIPs:        o.ips,
 		DataDir:        h.dir.join("agent"),
-		REST:           controlplane.LiveClient(url, "agent", credentials.client),
+		REST:           apiclient.Config(h.servers.Live(credentials.client), "kontiki/agent"),
 		Runtime:        conn,
 		ServingTLS:     credentials.serving,
 		Listen:         listener,

@@ -13,23 +13,23 @@ import (
 	"kontiki/internal/control"
 )
 
-// testServer is `kontiki server --agent=false` on loopback, with ports of its own that it keeps.
+// testServer is `kontiki server --agent=false` on loopback, or at another address, with ports of its own that it keeps.
 type testServer struct {
 	*background
-	name, dir                string
+	name, dir, address       string
 	https, clientPort, peers string
 }
 
 func newServer(t *testing.T, name string) *testServer {
 	return &testServer{
-		background: newBackground(t), name: name, dir: filepath.Join(t.TempDir(), name), https: freePort(t), clientPort: freePort(t), peers: freePort(t),
+		background: newBackground(t), name: name, dir: filepath.Join(t.TempDir(), name), address: "127.0.0.1", https: freePort(t), clientPort: freePort(t), peers: freePort(t),
 	}
 }
 
-func (s *testServer) peerURL() string { return "https://127.0.0.1:" + s.peers }
+func (s *testServer) peerURL() string { return "https://" + s.address + ":" + s.peers }
 
 func (s *testServer) args(more ...string) []string {
-	return append([]string{"server", "--agent=false", "--data-dir", s.dir, "--node-name", s.name, "--bind-address", "127.0.0.1", "--node-ip", "127.0.0.1",
+	return append([]string{"server", "--agent=false", "--data-dir", s.dir, "--node-name", s.name, "--bind-address", s.address, "--node-ip", s.address,
 		"--https-port", s.https, "--client-port", s.clientPort, "--peer-port", s.peers}, more...)
 }
 

@@ -1,14 +1,12 @@
 package controlplane
 
 import (
-	"crypto/tls"
 	"net"
 	"strconv"
 
 	"k8s.io/client-go/rest"
 
 	"kontiki/internal/apiclient"
-	"kontiki/internal/livetls"
 	"kontiki/internal/pki"
 )
 
@@ -19,16 +17,6 @@ func (c *ControlPlane) URL() string {
 		host = ip.String()
 	}
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(c.port()))
-}
-
-// LiveClient is how the part called name calls this API server: as Client, but it follows renewed certificates.
-func (c *ControlPlane) LiveClient(name string, credentials func() *tls.Config) *rest.Config {
-	return LiveClient(c.URL(), name, c.config.PKI.Live(credentials))
-}
-
-// LiveClient is how the part called name calls the API server at url with what credentials says at the time.
-func LiveClient(url, name string, credentials livetls.Source) *rest.Config {
-	return apiclient.Config(apiclient.Live(url, credentials), "kontiki/"+name)
 }
 
 // Client is how the holder of pair calls this API server (see Client).

@@ -50,7 +50,7 @@ func start(t *testing.T) *cluster {
 	c := &cluster{t: t, dir: filepath.Join(t.TempDir(), "pki")}
 	c.Cluster = testcluster.StartWithKeys(t, pki.Options{Now: c.now, CertificateLife: time.Hour})
 	c.Go("controllers", func(ctx context.Context) error {
-		config := apiclient.Live(c.server(), c.PKI.Live(func() *tls.Config { return c.PKI.APIClient(pki.ControllerManager) }))
+		config := c.servers().Live(c.PKI.Live(func() *tls.Config { return c.PKI.APIClient(pki.ControllerManager) }))
 		return controllers.Run(ctx, controllers.Config{REST: config, RootCA: c.PKI.CA, Signer: c.PKI, Log: c.Log})
 	})
 	return c
@@ -73,10 +73,16 @@ func (c *cluster) refresh() {
 
 func (c *cluster) server() string { return c.REST(pki.Admin).Host }
 
+func (c *cluster) servers() *apiclient.Servers { return serversAt(c.server()) }
+
+func serversAt(url string) *apiclient.Servers {
+	return apiclient.OpenServers(apiclient.ServersConfig{Given: []string{url}})
+}
+
 // admin is a client whose certificate follows the time.
 func (c *cluster) admin() kubernetes.Interface {
 	c.t.Helper()
-	client, err := kubernetes.NewForConfig(apiclient.Live(c.server(), c.PKI.Live(func() *tls.Config { return c.PKI.APIClient(pki.Admin) })))
+	client, err := kubernetes.NewForConfig(c.servers().Live(c.PKI.Live(func() *tls.Config { return c.PKI.APIClient(pki.Admin) })))
 	require.NoError(c.t, err)
 	return client
 }
@@ -91,7 +97,7 @@ func (c *cluster) token(spec bootstraptoken.Spec) *bootstraptoken.Join {
 }
 
 func (c *cluster) config(token *bootstraptoken.Join) certificates.Config {
-	return certificates.Config{Dir: c.dir, Server: c.server(), NodeName: "w1", NodeIPs: []net.IP{nodeIP}, Token: token, Now: c.now, Log: c.Log}
+	return certificates.Config{Dir: c.dir, Servers: c.servers(), NodeName: "w1", NodeIPs: []net.IP{nodeIP}, Token: token, Now: c.now, Log: c.Log}
 }
 
 func (c *cluster) join() *certificates.Manager {
@@ -103,7 +109,7 @@ func (c *cluster) join() *certificates.Manager {
 
 // works says whether the node is let in, and the API server gets through to the node.
 func (c *cluster) works(m *certificates.Manager) error {
-	client, err := kubernetes.NewForConfig(apiclient.Live(c.server(), m.Client))
+	client, err := kubernetes.NewForConfig(c.servers().Live(m.Client))
 	require.NoError(c.t, err)
 	if _, err := client.CoreV1().Nodes().Get(c.t.Context(), "w1", metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -168,7 +174,7 @@ func TestJoin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, c.server(), config.Host)
 
-	_, err = certificates.Open(t.Context(), certificates.Config{Dir: c.dir, Server: c.server(), NodeName: "w2", Token: token})
+	_, err = certificates.Open(t.Context(), certificates.Config{Dir: c.dir, Servers: c.servers(), NodeName: "w2", Token: token})
 	require.ErrorContains(t, err, "is for system:node:w1")
 }
 
@@ -257,7 +263,7 @@ func TestJoinIsRefused_RB03(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := c.config(&try.token)
-			config.Server = try.server
+			config.Servers = serversAt(try.server)
 			_, err := certificates.Open(t.Context(), config)
 			require.ErrorIs(t, err, try.is)
 			require.ErrorContains(t, err, try.says)
@@ -291,7 +297,7 @@ func TestTokenIsGone_RB04(t *testing.T) {
 		m, err = certificates.Open(t.Context(), config)
 		require.NoError(t, err)
 		require.NoError(t, c.works(m))
-		config.Server = "https://127.0.0.1:1"
+		config.Servers = serversAt("https://127.0.0.1:1")
 		m, err = certificates.Open(t.Context(), config)
 		require.NoError(t, err)
 		_, err = served(t, m, c.PKI.AgentClient())

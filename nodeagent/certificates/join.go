@@ -36,7 +36,7 @@ func (m *Manager) join(ctx context.Context) (*state, error) {
 		if err == nil || !unreachable(err) {
 			return s, err
 		}
-		m.config.Log.Warn("cannot join yet, will try again", "server", m.config.Server, "err", err)
+		m.config.Log.Warn("cannot join yet, will try again", "servers", m.config.Servers.List(), "err", err)
 		select {
 		case <-ctx.Done():
 			return nil, err
@@ -55,7 +55,7 @@ func unreachable(err error) bool {
 
 func (m *Manager) joinOnce(ctx context.Context) (*state, error) {
 	token := m.config.Token
-	trusted, err := joining.Trust(ctx, m.config.Server, token.CAHash, m.config.Now())
+	trusted, err := m.trust(ctx, token.CAHash)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (m *Manager) joinOnce(ctx context.Context) (*state, error) {
 	for _, c := range trusted {
 		roots.AddCert(c)
 	}
-	client, err := clientOf(m.config.Server, livetls.Static(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Time: m.config.Now}), token.Token.Bearer())
+	client, err := clientOf(m.config.Servers, livetls.Static(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Time: m.config.Now}), token.Token.Bearer())
 	if err != nil {
 		return nil, err
 	}
@@ -88,13 +88,23 @@ func (m *Manager) joinOnce(ctx context.Context) (*state, error) {
 	if err := pki.WriteCombined(m.path(clientFile), key, chain); err != nil {
 		return nil, err
 	}
-	m.config.Log.Info("joined the cluster", "server", m.config.Server, "node", m.config.NodeName)
+	m.config.Log.Info("joined the cluster", "server", m.config.Servers.Current(), "node", m.config.NodeName)
 	return m.read()
 }
 
-// clientOf calls the API server with what source says, and a token if there is one.
-func clientOf(server string, source livetls.Source, bearer string) (kubernetes.Interface, error) {
-	config := apiclient.Config(apiclient.Live(server, source), "agent/kontiki")
+// trust learns the cluster's authorities from the first server that can be reached.
+func (m *Manager) trust(ctx context.Context, hash string) (trusted []*x509.Certificate, err error) {
+	for _, server := range m.config.Servers.List() {
+		if trusted, err = joining.Trust(ctx, server, hash, m.config.Now()); err == nil || !unreachable(err) {
+			break
+		}
+	}
+	return trusted, err
+}
+
+// clientOf calls the API servers with what source says, and a token if there is one.
+func clientOf(servers *apiclient.Servers, source livetls.Source, bearer string) (kubernetes.Interface, error) {
+	config := apiclient.Config(servers.Live(source), "agent/kontiki")
 	config.BearerToken = bearer
 	config.Timeout = requestTimeout
 	return kubernetes.NewForConfig(rest.CopyConfig(config))

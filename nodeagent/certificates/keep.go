@@ -22,7 +22,7 @@ const lookEvery = 20 * time.Second
 
 // Keep follows the cluster's authority and renews the node's certificates, until ctx ends.
 func (m *Manager) Keep(ctx context.Context) error {
-	client, err := clientOf(m.config.Server, m.Client, "")
+	client, err := clientOf(m.config.Servers, m.Client, "")
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (m *Manager) followAuthorities(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	s := *m.current.Load()
-	shown, err := joining.Authorities(ctx, m.config.Server, s.clientTLS, s.trusted)
+	shown, err := joining.Authorities(ctx, m.config.Servers.Current(), s.clientTLS, s.trusted)
 	if err != nil {
 		return err
 	}

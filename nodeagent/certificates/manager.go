@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kontiki/internal/apiclient"
 	"kontiki/internal/bootstraptoken"
 	"kontiki/internal/pki"
 )
@@ -23,8 +24,8 @@ import (
 type Config struct {
 	// Dir is where the certificates are kept.
 	Dir string
-	// Server is the URL of the API server.
-	Server string
+	// Servers are the API servers.
+	Servers *apiclient.Servers
 	// NodeName and NodeIPs are whom the certificates are for.
 	NodeName string
 	NodeIPs  []net.IP
@@ -66,7 +67,7 @@ func Open(ctx context.Context, config Config) (*Manager, error) {
 		m.noteOtherCluster(s)
 	case joinable && config.Token != nil:
 		if s, err = m.join(ctx); err != nil {
-			return nil, fmt.Errorf("join %s: %w", config.Server, err)
+			return nil, fmt.Errorf("join: %w", err)
 		}
 	case joinable:
 		return nil, fmt.Errorf("%w: give it a --token, which `kontiki token create` on a server prints", err)
@@ -161,5 +162,5 @@ func (m *Manager) Serving() *tls.Config {
 }
 
 func (m *Manager) writeKubeconfig(s *state) error {
-	return pki.WriteKubeconfig(m.path("kubeconfig"), m.config.Server, pki.EncodeCertificates(s.trusted), s.client)
+	return pki.WriteKubeconfig(m.path("kubeconfig"), m.config.Servers.Current(), pki.EncodeCertificates(s.trusted), s.client)
 }
