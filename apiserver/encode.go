@@ -24,6 +24,8 @@ type encoder struct {
 	kind   schema.GroupVersionKind // of one object, as written
 	memo   string                  // the name that bodies are remembered under
 	shaped func(runtime.Object) (runtime.Object, error)
+	// named is set where the items of a list name their kind: custom resources and partial objects do, built-in kinds do not.
+	named bool
 }
 
 // encoderFor writes objects of kind in form f. Tables are not made of bodies: see table.go.
@@ -39,6 +41,7 @@ func encoderFor(f form, kind schema.GroupVersionKind) encoder {
 		e.kind = schema.GroupVersionKind{Group: metav1.GroupName, Version: f.version, Kind: string(asPartial)}
 		e.memo += "+metadata"
 		e.shaped = partialMetadata
+		e.named = true
 	}
 	return e
 }
@@ -149,15 +152,17 @@ func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, it
 		if err != nil {
 			return nil, err
 		}
-		if e.as == asPartialList && e.format != formatProtobuf { // its items name their kind, those of other lists do not
-			body = e.appendObject(nil, body)
-		}
 		bodies[i] = body
 	}
 	switch e.format {
 	case formatProtobuf:
 		return listMessage(kind, listMeta, bodies)
 	case formatCBOR:
+		for i, body := range bodies {
+			if e.named {
+				bodies[i] = e.appendObject(nil, body)
+			}
+		}
 		return cborList(kind, listMeta, bodies)
 	}
 	metadata, err := json.Marshal(listMeta)
@@ -165,10 +170,14 @@ func (e encoder) list(kind schema.GroupVersionKind, listMeta metav1.ListMeta, it
 		return nil, err
 	}
 	head := append(append(kindFields(kind), `,"metadata":`...), metadata...)
-	pieces := append(make([][]byte, 0, 2*len(bodies)+2), append(head, `,"items":[`...))
+	pieces := append(make([][]byte, 0, 3*len(bodies)+2), append(head, `,"items":[`...))
+	front := append(kindFields(e.kind), ',')
 	for i, body := range bodies {
 		if i > 0 {
 			pieces = append(pieces, comma)
+		}
+		if e.named && len(body) > len("{}") {
+			pieces, body = append(pieces, front), body[1:]
 		}
 		pieces = append(pieces, body)
 	}

@@ -62,7 +62,9 @@ func (s *Server) writeList(w http.ResponseWriter, r *http.Request, t *target, f 
 	if f.as == asTable {
 		return s.writeTable(w, r, t, f, http.StatusOK, listMeta, list.Items)
 	}
-	pieces, err := encoderFor(f, t.resource.GroupVersionKind()).list(listKind(t, f), listMeta, list.Items)
+	e := encoderFor(f, t.resource.GroupVersionKind())
+	e.named = e.named || t.resource.Model != nil
+	pieces, err := e.list(listKind(t, f), listMeta, list.Items)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,9 @@ func (s *Server) throughView(ctx context.Context, t *target, live runtime.Object
 	if entries, err = owners.ToParent(accessor(view).GetManagedFields()); err != nil {
 		return nil, err
 	}
-	accessor(next).SetResourceVersion(accessor(view).GetResourceVersion())
+	if rv := accessor(view).GetResourceVersion(); rv != "" && rv != "0" { // else any will do, also for kinds that want one themselves
+		accessor(next).SetResourceVersion(rv)
+	}
 	accessor(next).SetManagedFields(entries)
 	return next, nil
 }

@@ -36,7 +36,7 @@ func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) fi
 	if len(faults) == 0 { // the two checks overlap
 		faults = apivalidation.ValidateObjectMetaAccessorUpdate(m, accessor(old), metadataPath)
 	}
-	faults = append(faults, validateFinalizers(m)...)
+	faults = append(faults, t.validateFinalizers(m)...)
 	if t.sub != nil && t.sub.Validate != nil {
 		return append(faults, t.sub.Validate(ctx, obj, old)...)
 	}
@@ -47,8 +47,12 @@ func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) fi
 func anyName(string, bool) []string { return nil }
 
 // validateFinalizers wants a domain in every finalizer that Kubernetes itself does not know, so that
-// two controllers never mean different things by one name.
-func validateFinalizers(m metav1.Object) (faults field.ErrorList) {
+// two controllers never mean different things by one name. On custom resources others are as common as they are unwise:
+// their strategy warns of them.
+func (t *target) validateFinalizers(m metav1.Object) (faults field.ErrorList) {
+	if t.resource.Model != nil {
+		return nil
+	}
 	for i, name := range m.GetFinalizers() {
 		switch name {
 		case "kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:

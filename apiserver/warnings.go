@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/warning"
 )
 
 // Limits of the Warning headers of one response, as in Kubernetes: if all together are longer than the total, each text
@@ -28,9 +29,18 @@ type warnings struct {
 // withWarnings lets the stages after it warn the client, up to the moment the headers go out.
 func (s *Server) withWarnings(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		factsOf(r.Context()).warnings = &warnings{seen: map[string]bool{}}
-		next.ServeHTTP(w, r)
+		list := &warnings{seen: map[string]bool{}}
+		factsOf(r.Context()).warnings = list
+		next.ServeHTTP(w, r.WithContext(warning.WithWarningRecorder(r.Context(), list)))
 	})
+}
+
+// AddWarning implements warning.Recorder, for libraries of Kubernetes that warn by themselves (rules of custom resources
+// that are broken by what has not changed).
+func (l *warnings) AddWarning(_, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(text)
 }
 
 // warn adds texts to the Warning headers of the response; the same text is sent once.

@@ -98,7 +98,7 @@ func (t *target) prepareCreate(ctx context.Context, obj runtime.Object) error {
 		strategy.PrepareForCreate(ctx, obj)
 	}
 	faults := apivalidation.ValidateObjectMetaAccessor(m, t.resource.Namespaced, validateNameOf(t.resource), metadataPath)
-	faults = append(faults, validateFinalizers(m)...)
+	faults = append(faults, t.validateFinalizers(m)...)
 	if strategy.Validate != nil {
 		faults = append(faults, strategy.Validate(ctx, obj)...)
 	}

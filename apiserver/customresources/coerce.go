@@ -63,7 +63,13 @@ func (c *compiled) coerce(u *unstructured.Unstructured, how coercion) (unknown [
 
 // setDefaults is a Strategy's Default. A schema that cannot be compiled has been reported by then.
 func (s *served) setDefaults(obj runtime.Object) {
-	if c, err := s.schemaOf(s.version); err == nil && c.schema != nil {
-		defaulting.Default(obj.(*unstructured.Unstructured).Object, c.schema)
+	if c, err := s.schemaOf(s.version); err == nil {
+		c.setDefaults(obj.(*unstructured.Unstructured))
+	}
+}
+
+func (c *compiled) setDefaults(u *unstructured.Unstructured) {
+	if c.schema != nil {
+		defaulting.Default(u.Object, c.schema)
 	}
 }

@@ -133,11 +133,8 @@ func since(text string, now time.Time) string {
 	return duration.HumanDuration(now.Sub(at.Time))
 }
 
-// selectable makes a row's Fields out of a definition's selectable fields; nil if it has none.
+// selectable makes a row's Fields out of a definition's selectable fields.
 func selectable(wanted []apiextensionsv1.SelectableField) func(runtime.Object) fields.Set {
-	if len(wanted) == 0 {
-		return nil
-	}
 	var mu sync.Mutex // guards paths, as in cellPrinter
 	paths := map[string]*jsonpath.JSONPath{}
 	for _, f := range wanted {

@@ -14,10 +14,21 @@ type Converter interface {
 	Convert(d *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error)
 }
 
-// converting returns what makes any object of the kind one of a version. Objects stay stored in the version that was
-// stored when they were written, so that what comes out of the store may be of any version that the definition has.
-// An object that is of the version already is changed in place.
-func (f *family) converting(version string) func(runtime.Object) (runtime.Object, error) {
+// toStored returns what makes an object of any version one of that in which it will be stored.
+func (f *family) toStored(version string) func(runtime.Object) (runtime.Object, error) {
+	return f.converting(version, nil)
+}
+
+// fromStored returns what makes an object out of the store one of a version. Objects stay stored in the version that was
+// stored when they were written, so that it may be of any version that the definition has; the defaults are those of
+// that version, as Kubernetes documents it.
+func (f *family) fromStored(version string) func(runtime.Object) (runtime.Object, error) {
+	return f.converting(version, (*compiled).setDefaults)
+}
+
+// converting returns what makes any object of the kind one of a version, once prepare has seen it as it was. An object
+// that is of the version already is changed in place.
+func (f *family) converting(version string, prepare func(*compiled, *unstructured.Unstructured)) func(runtime.Object) (runtime.Object, error) {
 	to := schema.GroupVersion{Group: f.group, Version: version}
 	return func(obj runtime.Object) (runtime.Object, error) {
 		u := obj.(*unstructured.Unstructured)
@@ -26,13 +37,17 @@ func (f *family) converting(version string) func(runtime.Object) (runtime.Object
 		if err != nil {
 			return nil, err
 		}
-		if from == to {
-			_, err := was.coerce(u, coercion{repair: true})
-			return u, err
+		if from != to {
+			u = u.DeepCopy()
 		}
-		u = u.DeepCopy()
 		if _, err := was.coerce(u, coercion{repair: true}); err != nil {
 			return nil, err
+		}
+		if prepare != nil {
+			prepare(was, u)
+		}
+		if from == to {
+			return u, nil
 		}
 		if u, err = f.convert(u, to); err != nil {
 			return nil, err

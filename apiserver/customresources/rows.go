@@ -65,7 +65,7 @@ func New(d *apiextensionsv1.CustomResourceDefinition, config Config) (Rows, erro
 	}
 	for _, row := range rows.Served {
 		if row != rows.Stored {
-			row.Hub, row.ToHub = rows.Stored, f.converting(stored)
+			row.Hub, row.ToHub = rows.Stored, f.toStored(stored)
 		}
 	}
 	return rows, nil
@@ -87,7 +87,7 @@ func (f *family) row(d *apiextensionsv1.CustomResourceDefinition, v *apiextensio
 		New:                  func() runtime.Object { return newObject(kind) },
 		NewList:              func() runtime.Object { return &unstructured.UnstructuredList{} },
 		Prefix:               "/registry/" + d.Spec.Group + "/" + names.Plural,
-		FromHub:              f.converting(v.Name),
+		FromHub:              f.fromStored(v.Name),
 		Deprecated:           deprecation(d, v),
 		Gone:                 f.config.Gone,
 		Digest:               f.config.Digest,
@@ -130,6 +130,7 @@ func (s *served) strategy() registry.Strategy {
 	return registry.Strategy{
 		Coerce:           s.coerceBody,
 		Default:          s.setDefaults,
+		DefaultedByHub:   true,
 		PrepareForUpdate: s.countStatus,
 		Validate:         s.validate,
 		ValidateUpdate:   s.validateUpdate,

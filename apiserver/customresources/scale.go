@@ -21,6 +21,12 @@ func (s *served) scaleSubresource() registry.Subresource {
 	scale := registry.ScaleSubresource()
 	scale.Project.Get, scale.Project.Set = s.showScale, s.setScale
 	scale.Project.Replicas = steps(s.scale.SpecReplicasPath)
+	scale.Project.Row.Columns = []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
+		{Name: "Desired", Type: "integer", Description: "Number of desired replicas"},
+		{Name: "Available", Type: "integer", Description: "Number of actual replicas"},
+		{Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
+	}
 	return scale
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -81,11 +82,39 @@ func beginEndOfDefinition(d *apiextensionsv1.CustomResourceDefinition) {
 func internalDefinition(obj runtime.Object) (*apiextensions.CustomResourceDefinition, error) {
 	out := &apiextensions.CustomResourceDefinition{}
 	in := obj.(*apiextensionsv1.CustomResourceDefinition)
-	return out, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil)
+	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil)
+	forgetFieldsOfBrokenSchemas(out)
+	return out, err
+}
+
+// forgetFieldsOfBrokenSchemas takes selectable fields away from schemas that are not structural. Kubernetes' validation
+// looks for the fields in the structural form even where there is none, and panics (1.37.2); what is wrong with the
+// schema it has told by then.
+func forgetFieldsOfBrokenSchemas(d *apiextensions.CustomResourceDefinition) {
+	broken := func(s *apiextensions.CustomResourceValidation) bool {
+		if s == nil || s.OpenAPIV3Schema == nil {
+			return false
+		}
+		_, err := structural.NewStructural(s.OpenAPIV3Schema)
+		return err != nil
+	}
+	// Fields and schemas that all versions share are in the spec itself.
+	if len(d.Spec.SelectableFields) > 0 && broken(d.Spec.Validation) {
+		d.Spec.SelectableFields = nil
+	}
+	for i := range d.Spec.Versions {
+		v := &d.Spec.Versions[i]
+		if len(v.SelectableFields) > 0 && (broken(v.Schema) || broken(d.Spec.Validation)) {
+			v.SelectableFields = nil
+		}
+		if len(d.Spec.SelectableFields) > 0 && broken(v.Schema) {
+			d.Spec.SelectableFields = nil
+		}
+	}
 }
 
 // definitionFaults runs Kubernetes' own validation. What that says of the metadata the generic path says too, but for
-// the name.
+// the name, and for the approval that groups of Kubernetes need.
 func definitionFaults(judge func(context.Context, *apiextensions.CustomResourceDefinition) field.ErrorList, withName bool) func(context.Context, runtime.Object) field.ErrorList {
 	return func(ctx context.Context, obj runtime.Object) field.ErrorList {
 		d, err := internalDefinition(obj)
@@ -93,7 +122,8 @@ func definitionFaults(judge func(context.Context, *apiextensions.CustomResourceD
 			return field.ErrorList{field.InternalError(nil, err)}
 		}
 		return slices.DeleteFunc(judge(ctx, d), func(f *field.Error) bool {
-			return strings.HasPrefix(f.Field, "metadata.") && !(withName && f.Field == "metadata.name" && d.Name != "")
+			approval := f.Field == field.NewPath("metadata", "annotations").Key(apiextensionsv1.KubeAPIApprovedAnnotation).String()
+			return strings.HasPrefix(f.Field, "metadata.") && !approval && !(withName && f.Field == "metadata.name" && d.Name != "")
 		})
 	}
 }

@@ -16,6 +16,14 @@ import (
 
 // columnDocsOfRest are columnDocs of all that is not a workload.
 var columnDocsOfRest = map[string]map[string]string{
+	"customresourcedefinitions": {
+		"Scope":       "Cluster/Namespaced",
+		"Versions":    "Served versions",
+		"Group":       "API group",
+		"Kind":        "CustomResource kind",
+		"ShortNames":  "Short names",
+		"Established": "Established status",
+	},
 	"services": {
 		"Type":        corev1.ServiceSpec{}.SwaggerDoc()["type"],
 		"Cluster-IP":  corev1.ServiceSpec{}.SwaggerDoc()["clusterIP"],

@@ -68,6 +68,9 @@ type Strategy struct {
 	// Default fills in what the user left out. It runs on every decoded request body and on every
 	// object read from the store, so it must be deterministic and idempotent.
 	Default func(obj runtime.Object)
+	// DefaultedByHub is set where FromHub fills in what objects from the store lack, and Default is for bodies alone: defaults
+	// of custom resources are those of the version that an object is stored in.
+	DefaultedByHub bool
 
 	// Coerce makes of what was decoded an object of the kind, where the Go type does not do that already: it drops what the
 	// kind does not have, and returns the paths of it.

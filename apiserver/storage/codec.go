@@ -114,7 +114,7 @@ func (c codec) Decode(key string, value []byte, revision int64) (runtime.Object,
 			return nil, fmt.Errorf("convert from %s: %w", c.hub.GroupVersionKind(), err)
 		}
 	}
-	if c.row.Strategy.Default != nil {
+	if c.row.Strategy.Default != nil && !c.row.Strategy.DefaultedByHub {
 		c.row.Strategy.Default(obj)
 	}
 	obj.GetObjectKind().SetGroupVersionKind(c.row.GroupVersionKind())

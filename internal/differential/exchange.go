@@ -52,6 +52,9 @@ func (s *session) do(ctx context.Context, step Step) (answer, error) {
 		request.Header.Set("Content-Type", jsonType)
 	}
 	response, err := s.server.Client.Do(request)
+	if err != nil && strings.Contains(err.Error(), "INTERNAL_ERROR") {
+		return answer{header: http.Header{}, body: "the server panics"}, nil // which ends the request's stream, and nothing else
+	}
 	if err != nil {
 		return answer{}, err
 	}
