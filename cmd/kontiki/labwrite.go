@@ -55,6 +55,7 @@ func (f *writeFlags) run(ctx context.Context, l *lab.Lab, name string, out io.Wr
 	}
 	w := &ledger.Writer{Name: name, Namespace: "default", Client: client, Every: f.every, Timeout: 5 * time.Second}
 	if f.untilError {
+		w.Timeout = 2 * time.Second
 		w.RunUntilError(ctx)
 		fmt.Fprintln(out, strings.Join(w.Report().Unknown, " "))
 		return nil

@@ -118,6 +118,7 @@ func (n *node) openPlane(context.Context) (err error) {
 		Admission:         o.admit.config,
 		RaftLog:           o.store.raftLog,
 		SnapshotEntries:   o.store.snapshotCount,
+		SnapshotInterval:  o.store.snapshotInterval,
 		Log:               n.log,
 	})
 	if err != nil {

@@ -58,6 +58,7 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--node-monitor-grace-period 5s", "--node-monitor-grace-period: 5s is less than 15s: nodes report every 10 s"},
 		{"--raft-log paper", `--raft-log: "paper" is neither wal nor boltdb`},
 		{"--snapshot-count 0", "--snapshot-count: must be at least 1"},
+		{"--snapshot-interval 10ms", "--snapshot-interval: 10ms is less than a second"},
 		{"--peer-port 6443", "--peer-port: 6443 is another port of this server"},
 		{"--token K10x", "--token: is for --join, which is not given"},
 		{"--join https://a --token abcdef.0123456789abcdef", "--token: the token does not name the cluster"},

@@ -30,6 +30,7 @@ type storeOptions struct {
 	historyRetention time.Duration
 	raftLog          string
 	snapshotCount    uint64
+	snapshotInterval time.Duration
 }
 
 func (o *storeOptions) addFlags(fs *pflag.FlagSet) {
@@ -42,6 +43,7 @@ func (o *storeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.join, "join", nil, "join the store of the server whose peers' URL this is (https://HOST:2380), with --token or a copy of its pki/")
 	fs.StringVar(&o.raftLog, "raft-log", "", "where a new store keeps the raft log: wal (default) or boltdb; one in use stays where it is")
 	fs.Uint64Var(&o.snapshotCount, "snapshot-count", 10_000, "raft entries between two snapshots")
+	fs.DurationVar(&o.snapshotInterval, "snapshot-interval", 30*time.Second, "how often it is looked whether there are as many, roughly")
 	fs.DurationVar(&o.historyRetention, "history-retention", time.Hour, "how long old revisions can be read and watched from; 0 for ever")
 }
 
@@ -60,6 +62,9 @@ func (o *storeOptions) complete() error {
 	}
 	if o.snapshotCount == 0 {
 		return wrong("snapshot-count", "must be at least 1")
+	}
+	if o.snapshotInterval < time.Second {
+		return wrong("snapshot-interval", "%s is less than a second", o.snapshotInterval)
 	}
 	if o.clientPort != 0 {
 		if err := checkPort("client-port", o.clientPort); err != nil {

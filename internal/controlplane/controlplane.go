@@ -65,9 +65,10 @@ type Config struct {
 	Audit audit.Config
 	// Encryption is how objects are encrypted in the store.
 	Encryption encryption.Config
-	// RaftLog and SnapshotEntries are those of raftstore.Config; zero values mean its defaults.
-	RaftLog         string
-	SnapshotEntries uint64
+	// RaftLog, SnapshotEntries and SnapshotInterval are those of raftstore.Config; zero values mean its defaults.
+	RaftLog          string
+	SnapshotEntries  uint64
+	SnapshotInterval time.Duration
 	// Log is slog.Default() by default.
 	Log *slog.Logger
 }
@@ -129,6 +130,7 @@ func (c *ControlPlane) openStore() error {
 		HistoryRetention: c.config.HistoryRetention,
 		RaftLog:          c.config.RaftLog,
 		SnapshotEntries:  c.config.SnapshotEntries,
+		SnapshotInterval: c.config.SnapshotInterval,
 		Log:              c.config.Log.With("component", "store"),
 	})
 	if err != nil {

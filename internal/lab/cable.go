@@ -9,6 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // The link between a machine and the bridge has one name on each side.
@@ -113,7 +114,7 @@ func removeLink(name string) error {
 	if err == nil {
 		err = netlink.LinkDel(link)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.ENODEV) { // it went with its namespace meanwhile
 		return fmt.Errorf("link %s: %w", name, err)
 	}
 	return nil

@@ -26,7 +26,7 @@ type Options struct {
 
 // ServerDefaults are flags that a lab's servers have, so that one sees soon what takes long in earnest: snapshots of the raft log
 // (10,000 entries otherwise), and that a node is lost (40 s).
-var ServerDefaults = []string{"--snapshot-count=200", "--node-monitor-grace-period=20s"}
+var ServerDefaults = []string{"--snapshot-count=200", "--snapshot-interval=2s", "--node-monitor-grace-period=20s"}
 
 // maxHosts is how many machines the network has room for.
 const maxHosts = 200

@@ -58,7 +58,6 @@ type Step struct {
 	Quiet bool `json:"quiet"`
 
 	within time.Duration
-	find   *regexp.Regexp
 }
 
 // defaultWithin is Within where a step says none.
@@ -162,16 +161,20 @@ func (s *Step) checkTexts(known names) error {
 }
 
 // checkOutput looks at what the output becomes.
-func (s *Step) checkOutput(known names) (err error) {
+func (s *Step) checkOutput(known names) error {
 	if s.Find != "" && len(s.As) == 0 {
 		return fmt.Errorf("find needs as: the variables that get what was found")
 	}
 	if s.Find != "" {
-		if s.find, err = regexp.Compile(s.Find); err != nil {
+		if err := checkVariables(s.Find, known.variables); err != nil {
+			return err
+		}
+		find, err := s.pattern(nil)
+		if err != nil {
 			return fmt.Errorf("find: %w", err)
 		}
-		if s.find.NumSubexp() != len(s.As) {
-			return fmt.Errorf("find has %d groups for %d variables", s.find.NumSubexp(), len(s.As))
+		if find.NumSubexp() != len(s.As) {
+			return fmt.Errorf("find has %d groups for %d variables", find.NumSubexp(), len(s.As))
 		}
 	}
 	for _, name := range s.As {
@@ -189,4 +192,11 @@ func (s *Step) checkOutput(known names) (err error) {
 		}
 	}
 	return nil
+}
+
+// pattern is Find with the values of variables in it, as they are.
+func (s *Step) pattern(values map[string]string) (*regexp.Regexp, error) {
+	return regexp.Compile(variable.ReplaceAllStringFunc(s.Find, func(match string) string {
+		return regexp.QuoteMeta(values[match[2:len(match)-1]])
+	}))
 }

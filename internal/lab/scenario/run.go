@@ -145,10 +145,14 @@ func (r *run) judge(s *Step, output string, failed error) error {
 // take sets the step's variables.
 func (r *run) take(s *Step, output string) error {
 	values := strings.Fields(output)
-	if s.find != nil {
-		matches := s.find.FindAllStringSubmatch(output, -1)
+	if s.Find != "" {
+		find, err := s.pattern(r.values)
+		if err != nil {
+			return err
+		}
+		matches := find.FindAllStringSubmatch(output, -1)
 		if len(matches) == 0 {
-			return fmt.Errorf("%s is not in it: %s", s.Find, strings.TrimSpace(output))
+			return fmt.Errorf("%s is not in it: %s", find, strings.TrimSpace(output))
 		}
 		values = matches[len(matches)-1][1:]
 	}
