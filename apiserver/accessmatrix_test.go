@@ -71,7 +71,7 @@ var matrix = []struct {
 	{"/apis/apps/v1/namespaces/default/deployments/x/scale", "gup", "g", "gup", "gup", "", "gup", "", ""},
 	{"/apis/apps/v1/namespaces/default/controllerrevisions", allVerbs, reads, reads, reads, "", allVerbs, "", ""},
 	{"/apis/batch/v1/namespaces/default/jobs", allVerbs, reads, allVerbs, allVerbs, "", allVerbs, "", ""},
-	{"/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", allVerbs, reads, allVerbs, allVerbs, "", "glwupdD", "", ""},
+	{"/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", allVerbs, reads, allVerbs, allVerbs, "lw", "glwupdD", "", ""},
 	{"/apis/policy/v1/namespaces/default/poddisruptionbudgets", allVerbs, reads, allVerbs, allVerbs, "", "glwupdD", reads, ""},
 	{"/apis/coordination.k8s.io/v1/namespaces/default/leases", allVerbs, "", allVerbs, allVerbs, "", allVerbs, "c", ""},
 	{"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", allVerbs, "", "", "", "c", allVerbs, "c", ""},

@@ -49,11 +49,11 @@ func TestBrokenWebhooks(t *testing.T) {
 		text     string // of the error
 		mutating bool   // only these
 	}{
-		"down":      {down, `Post "https://127.0.0.1:1/hook?timeout=1s": dial tcp 127.0.0.1:1: connect: connection refused`, false},
+		"down":      {down, `Post "https://127.0.0.1:1/hook?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused`, false},
 		"slow":      {slowPlace, "context deadline exceeded", false},
 		"stranger":  {stranger, "x509: certificate signed by unknown authority", false},
 		"bundle":    {unknown, "unable to load root certificates", false},
-		"nowhere":   {nowhere, `Post "https://nowhere.default.svc:443/?timeout=1s": service "nowhere" not found`, false},
+		"nowhere":   {nowhere, `Post "https://nowhere.default.svc:443/?timeout=10s": service "nowhere" not found`, false},
 		"notfound":  {speak("no such page", 404), "the server could not find the requested resource", false},
 		"teapot":    {speak("no", 500), "an error on the server", false},
 		"redirect":  {speak("", 307), "the server responded with the status code 307", false},
@@ -74,7 +74,10 @@ func TestBrokenWebhooks(t *testing.T) {
 				config := name + map[bool]string{true: "-m", false: "-v"}[mutating]
 				policy := func(failure registrationv1.FailurePolicyType) (path, body string) {
 					m := mutatingHook(config, broken.place)
-					m.TimeoutSeconds, m.FailurePolicy = ptr[int32](1), &failure
+					m.TimeoutSeconds, m.FailurePolicy = ptr[int32](10), &failure
+					if name == "slow" {
+						m.TimeoutSeconds = ptr[int32](1)
+					}
 					// Only for objects of this test: the others run beside.
 					m.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"for": config}}
 					return brokenConfig(t, config, m, mutating)

@@ -32,7 +32,7 @@ const (
 )
 
 // frameTimeout bounds the wait for a watch frame; it is only met when a test fails.
-const frameTimeout = 10 * time.Second
+const frameTimeout = time.Minute
 
 // client sends plain HTTP requests, as curl would.
 type client struct {

@@ -19,8 +19,8 @@ type watchSocket struct {
 }
 
 const (
-	maxSocketRead = 4 << 10     // of a client that has nothing to say
-	socketGoodbye = time.Second // how long a close frame may take
+	maxSocketRead = 4 << 10          // of a client that has nothing to say
+	socketGoodbye = 10 * time.Second // how long a close frame may take
 )
 
 // openSocket accepts the client's WebSocket, with the first subprotocol that it offers. When it fails the client has been answered.
