@@ -13,24 +13,29 @@ import (
 
 // isolated starts a node in a network namespace of its own, with one address that a default route leads through, and returns
 // it with a kubectl in there: one agent in a namespace serves Services, and others may run beside this test.
-func isolated(t *testing.T) (*node, kubectlArgv) {
+func isolated(t *testing.T, args ...string) (*node, kubectlArgv) {
+	n, k := isolatedUnready(t, args...)
+	require.Eventually(t, func() bool {
+		return k.run(n, "", "wait", "--for=condition=Ready", "node", "--all", "--timeout=1s").err == nil
+	}, time.Minute, 50*time.Millisecond, "%s", n.logTail())
+	return n, k
+}
+
+func isolatedUnready(t *testing.T, args ...string) (*node, kubectlArgv) {
 	needCluster(t)
 	for _, program := range []string{"unshare", "nsenter", "ip", "nft"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("needs " + program)
 		}
 	}
-	n := newNode(filepath.Join(t.TempDir(), "data"), 6443, "--node-ip", "192.0.2.10", "--node-name", "isolated")
+	n := newNode(filepath.Join(t.TempDir(), "data"), 6443, append([]string{"--node-ip", "192.0.2.10", "--node-name", "isolated"}, args...)...)
 	n.wrapper = []string{"unshare", "--net", "sh", "-c", strings.Join([]string{
-		"ip link set lo up", "ip link add up0 type veth peer name up1", "ip addr add 192.0.2.10/24 dev up0",
-		"ip link set up0 up", "ip link set up1 up", "ip route add default via 192.0.2.1", `exec "$0" "$@"`,
+		"ip link set lo up", "ip link add up0 type veth peer name up1", "ip addr add 192.0.2.10/24 dev up0", "ip addr add 2001:db8::10/64 dev up0 nodad",
+		"ip link set up0 up", "ip link set up1 up", "ip route add default via 192.0.2.1", "ip route add default via 2001:db8::1", `exec "$0" "$@"`,
 	}, " && ")}
 	require.NoError(t, n.start())
 	t.Cleanup(n.stop)
 	k := kubectlArgv{"nsenter", "--net", "--target", fmt.Sprint(n.cmd.Process.Pid), filepath.Join(binDir, "kontiki"), "kubectl"}
-	require.Eventually(t, func() bool {
-		return k.run(n, "", "wait", "--for=condition=Ready", "node", "--all", "--timeout=1s").err == nil
-	}, time.Minute, 50*time.Millisecond, "%s", n.logTail())
 	return n, k
 }
 

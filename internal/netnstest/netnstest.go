@@ -3,6 +3,7 @@
 package netnstest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -49,6 +50,9 @@ func New(t testing.TB, name string, programs ...string) *Space {
 	s.Run("ip link set lo up")
 	return s
 }
+
+// Path names the namespace for other programs, as long as the test runs.
+func (s *Space) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), int(s.handle)) }
 
 // In runs f on a thread in the namespace and waits for it. Sockets that f opens stay there, programs that it starts run
 // there. f must not call the test's FailNow.

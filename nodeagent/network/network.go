@@ -141,7 +141,7 @@ func (n *Network) Keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		err := n.repair(ctx)
+		err := n.Repair(ctx)
 		if err == nil {
 			last = ""
 		} else if err.Error() != last && ctx.Err() == nil {
@@ -151,7 +151,8 @@ func (n *Network) Keep(ctx context.Context) {
 	}
 }
 
-func (n *Network) repair(ctx context.Context) error {
+// Repair is what Keep does each time.
+func (n *Network) Repair(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.cidrs) == 0 {
