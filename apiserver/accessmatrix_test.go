@@ -74,7 +74,7 @@ var matrix = []struct {
 	{"/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", allVerbs, reads, allVerbs, allVerbs, "lw", "glwupdD", "", ""},
 	{"/apis/policy/v1/namespaces/default/poddisruptionbudgets", allVerbs, reads, allVerbs, allVerbs, "", "glwupdD", reads, ""},
 	{"/apis/coordination.k8s.io/v1/namespaces/default/leases", allVerbs, "", allVerbs, allVerbs, "", allVerbs, "c", ""},
-	{"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", allVerbs, "", "", "", "c", allVerbs, "c", ""},
+	{"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", allVerbs, "", "", "", "lc", allVerbs, "c", ""},
 	{"/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", allVerbs, "", "", allVerbs, "", "glwupdD", "", ""},
 	{"/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", allVerbs, "", "", allVerbs, "", "glwupdD", "", ""},
 	{"/apis/rbac.authorization.k8s.io/v1/clusterroles", allVerbs, "", "", "", "", "glwupdD", "", ""},

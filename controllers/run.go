@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -22,6 +23,8 @@ type Config struct {
 	Signer CertificateSigner
 	// Tokens makes the tokens of Secrets of type kubernetes.io/service-account-token. Nil: such Secrets stay empty.
 	Tokens SecretTokens
+	// LoadBalancerCIDRs are the addresses for Services of type LoadBalancer. Empty: others give them some, or nobody.
+	LoadBalancerCIDRs []netip.Prefix
 	// LeaderElect makes Run wait for the Lease kube-system/kontiki-controllers before it works, so that several servers can
 	// run controllers and one acts. Off, there must be only one.
 	LeaderElect bool
@@ -69,7 +72,7 @@ func (m *manager) addAll() error {
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
 		addResourceQuota, addProtection, addDisruption,
 		addSecretToken, addServiceCIDR,
-		addPolicyTypes, addNetworkPolicy,
+		addPolicyTypes, addNetworkPolicy, addLoadBalancer,
 	} {
 		if err := add(m); err != nil {
 			return err

@@ -232,7 +232,8 @@ func (n *node) startClients(context.Context) error {
 				Signer:      n.pki,
 				Tokens:      n.plane,
 				LeaderElect: elect, Identity: n.options.node.name, NodeGrace: n.options.control.nodeGrace,
-				Log: n.log.With("component", "controllers"),
+				LoadBalancerCIDRs: n.options.balancers.cidrs,
+				Log:               n.log.With("component", "controllers"),
 			})
 		}},
 		part{"scheduler", func(ctx context.Context) error {

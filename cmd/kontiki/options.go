@@ -38,6 +38,7 @@ type options struct {
 	encryption encryptionOptions
 	admit      admissionOptions
 	control    controllerOptions
+	balancers  loadBalancerOptions
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
@@ -50,6 +51,7 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.access.addFlags(fs)
 	o.admit.addFlags(fs)
 	o.control.addFlags(fs)
+	o.balancers.addFlags(fs)
 }
 
 // addNodeFlags adds what every machine of a cluster has, with a server or without.
@@ -80,6 +82,9 @@ func (o *options) complete() error {
 		if err := step(); err != nil {
 			return err
 		}
+	}
+	if err := o.balancers.complete(&o.network); err != nil {
+		return err
 	}
 	return o.checkPorts()
 }

@@ -42,6 +42,8 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--cluster-cidr 10.244.0.0/16,10.245.0.0/16", `--cluster-cidr: "10.244.0.0/16,10.245.0.0/16" is not an IPv4 network, or an IPv4 and an IPv6 network`},
 		{"--cluster-cidr 10.244.0.0/16,fd00::/72", "--cluster-cidr: fd00::/72: the prefix must be from /32 to /64"},
 		{"--cluster-cidr 10.244.0.0/16,fd00::/48", "--service-cidr: 10.96.0.0/16 has not the IP families of --cluster-cidr 10.244.0.0/16,fd00::/48"},
+		{"--load-balancer-cidr 192.0.2.1", `--load-balancer-cidr: "192.0.2.1" is not a network such as`},
+		{"--load-balancer-cidr 192.0.2.64/28,10.96.7.0/24", "--load-balancer-cidr: 10.96.7.0/24 overlaps the addresses of pods or Services, 10.96.0.0/16"},
 		{"--cni flannel", `--cni: "flannel" is neither default nor none`},
 		{"--cluster-cidr 10.244.1.0/16", "--cluster-cidr: 10.244.1.0/16 has host bits set: did you mean 10.244.0.0/16?"},
 		{"--cluster-cidr 10.244.0.0/25", "--cluster-cidr: 10.244.0.0/25: the prefix must be from /8 to /24"},
