@@ -57,6 +57,11 @@ bin/staticcheck: internal/tools/go.sum
 bin/govulncheck: internal/tools/go.sum
 	$(TOOLS) $(STATIC) build -o ../../$@ golang.org/x/vuln/cmd/govulncheck
 
+# The operator of examples/, which the end-to-end tests run.
+.PHONY: bin/site-operator
+bin/site-operator:
+	$(STATIC) build -ldflags "-s -w" -o $@ ./examples/operator
+
 bin/etcdctl: internal/tools/go.sum
 	$(TOOLS) $(STATIC) build -ldflags "-s -w" -o ../../$@ go.etcd.io/etcd/etcdctl/v3
 
@@ -73,7 +78,7 @@ run: build nft ## build, start one node, run examples/hello.yaml on it, stay up 
 # ---- check ----
 
 .PHONY: test
-test: build bin/etcdctl nft ## run all tests; as root they include real containers
+test: build bin/etcdctl bin/site-operator nft ## run all tests; as root they include real containers
 	@sh .ci/gotest.sh ./...
 
 .PHONY: race
@@ -145,7 +150,7 @@ bench-api: bin/kontiki ## the API loads of the bench beside a kube-apiserver wit
 	sh .ci/bench-api.sh bin/kontiki bin/bench $(UPSTREAM)
 
 .PHONY: e2e
-e2e: build nft ## run the end-to-end tests alone (needs root)
+e2e: build bin/site-operator nft ## run the end-to-end tests alone (needs root)
 	CGO_ENABLED=0 $(GO) test -count=1 -v ./internal/e2e/...
 
 .PHONY: validations
