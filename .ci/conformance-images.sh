@@ -51,7 +51,7 @@ applets() {
 missing() { [ ! -e "$images/$1.tar" ]; }
 
 CGO_ENABLED=0 "$GO" build -o "$work/mktree" ./internal/testimage/mktree
-tools="dash bash coreutils grep sed findutils hostname libc-bin procps bind9-dnsutils curl netcat-openbsd iproute2 socat iperf util-linux"
+tools="dash bash coreutils grep sed findutils hostname libc-bin procps bind9-dnsutils curl netcat-openbsd iproute2 socat iperf util-linux wget"
 if missing agnhost; then
 	tree agnhost $tools busybox
 	ln -s nc.openbsd "$work/agnhost/usr/bin/nc"
