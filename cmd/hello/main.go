@@ -48,6 +48,7 @@ func helpers() map[string]helper {
 		"udp-echo": {"udp-echo ADDRESS              send back what UDP clients send", udpEcho},
 		"send":     {"send tcp|udp ADDRESS TEXT     send TEXT and print the first reply", send},
 		"reach":    {"reach TARGET…                 try tcp://ADDRESS and udp://ADDRESS that echo, http://… and dns://NAME, all at once", reach},
+		"admit":    {"admit ADDRESS CERTIFICATE KEY  be an admission webhook that denies what has the label deny", admit},
 		"alloc":    {"alloc MEBIBYTES               hold that much memory until SIGTERM", alloc},
 	}
 }

@@ -114,6 +114,21 @@ func TestReach(t *testing.T) {
 	require.Contains(t, output, " echoed ")
 }
 
+func TestAdmit(t *testing.T) {
+	for labels, want := range map[string]string{
+		`{}`:                 `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":true}}`,
+		`{"deny":"because"}`: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":false,"status":{"message":"because"}}}`,
+	} {
+		asked := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":{"metadata":{"labels":` + labels + `}}}}`
+		w := httptest.NewRecorder()
+		answerReview(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(asked)))
+		require.JSONEq(t, want, w.Body.String())
+	}
+	w := httptest.NewRecorder()
+	answerReview(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+	require.Equal(t, http.StatusBadRequest, w.Code)
+}
+
 func TestPauseEndsWithTheSignal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
