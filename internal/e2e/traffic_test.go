@@ -12,7 +12,7 @@ import (
 
 // TestTraffic_NW03 sends packets along every way that there is in a cluster of three machines (ways_test.go): TCP and UDP between
 // pods of one machine and of several, to Services, to itself through a Service, from machines, from outside to node ports and to
-// a load balancer's address, and names. It does so again while an agent is away, after its restart, after a machine was reset,
+// a load balancer's address, and names; and each API server reaches a webhook in a pod. It does so again while an agent is away, after its restart, after a machine was reset,
 // and when a member of the store is lost.
 func TestTraffic_NW03(t *testing.T) {
 	l := &traffic{labCLI: newLab(t, "--servers", "3"), api: "s1"}
@@ -25,6 +25,7 @@ func TestTraffic_NW03(t *testing.T) {
 	out, err := exec.Command("ip", "route", "add", balancerAddress, "via", labAddress("s2")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	l.allArrives("at first")
+	l.webhook()
 
 	l.ok("kill", "s2") // its server and its agent; the rules and the pods stay, but names are not served there
 	require.NoError(t, l.try(l.fromOutside(), l.fromMachine("s1"), l.fromMachine("s2"), l.fromMachine("s3")), "while the agent is away")

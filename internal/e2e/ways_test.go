@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -94,6 +95,14 @@ func (l *traffic) apply(manifest string) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
+}
+
+// file writes a manifest into the test's directory, and returns its path.
+func (l *traffic) file(name, manifest string) string {
+	l.t.Helper()
+	path := filepath.Join(l.t.TempDir(), name+".yaml")
+	require.NoError(l.t, os.WriteFile(path, []byte(manifest), 0o600))
+	return path
 }
 
 // must is what kubectl says once it succeeds: there are moments without a leader.
