@@ -77,6 +77,9 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	if _, err := s.loadPolicy(ctx); err != nil {
 		return err
 	}
+	if err := s.apiServices.bootstrap(ctx); err != nil {
+		return err
+	}
 	if err := s.bootstrapDangling(ctx); err != nil {
 		return err
 	}

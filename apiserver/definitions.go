@@ -182,6 +182,7 @@ func (d *definitions) replace(crd *apiextensionsv1.CustomResourceDefinition, o *
 	}
 	d.known[crd.Name] = next
 	d.retire(old)
+	d.s.apiServices.tableChanged()
 }
 
 // loader reads a definition from its stored form, which the watch cache holds anyway.
@@ -204,6 +205,7 @@ func (d *definitions) drop(name string) {
 	_ = d.s.table.Replace(old.rows.Served, nil) // nothing is added
 	delete(d.known, name)
 	d.retire(old)
+	d.s.apiServices.tableChanged()
 	d.reconsider(old.group)
 }
 

@@ -13,6 +13,7 @@ import (
 // routes maps every URL the server knows to its handler.
 func (s *Server) routes() http.Handler {
 	router := mux.NewRouter().SkipClean(true) // a proxied path keeps its double slashes
+	router.MatcherFunc(s.matchAggregated).Handler(handlerFunc(s.serveAggregated))
 	router.MatcherFunc(matchResource).Handler(handlerFunc(s.serveResource))
 
 	others := router.NewRoute().Subrouter()
@@ -25,14 +26,14 @@ func (s *Server) routes() http.Handler {
 	others.Handle(keysPath, handlerFunc(s.serveKeys))
 	others.Handle("/metrics", s.metrics.handler())
 	unknown := handlerFunc(func(http.ResponseWriter, *http.Request) error { return errNotFoundPath() })
-	found := readOnly(discovery.Handler(s.table, unknown))
+	found := readOnly(discovery.Handler(s.table, s.aggregated.Others, unknown))
 	for _, path := range []string{"/api", "/api/{version}", "/apis", "/apis/{group}", "/apis/{group}/{version}"} {
 		others.Handle(path+"{slashes:/*}", found)
 	}
-	v3 := openapi.V3Handler(s.table, s.ownership.base)
+	v3 := openapi.V3Handler(s.table, s.ownership.base, s.aggregated)
 	others.Handle("/openapi/v3", v3)
 	others.PathPrefix("/openapi/v3/").Handler(v3)
-	others.Handle("/openapi/v2", openapi.V2Handler(s.table, s.ownership.base))
+	others.Handle("/openapi/v2", openapi.V2Handler(s.table, s.ownership.base, s.aggregated))
 	others.Handle("/", handlerFunc(s.servePaths))
 	for path, handler := range s.config.Paths {
 		others.Handle(path, handler)

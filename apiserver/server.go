@@ -20,6 +20,7 @@ import (
 	"kontiki/apiserver/admission"
 	"kontiki/apiserver/admission/policy"
 	"kontiki/apiserver/admission/webhook"
+	"kontiki/apiserver/aggregation"
 	"kontiki/apiserver/audit"
 	"kontiki/apiserver/customresources"
 	"kontiki/apiserver/gather"
@@ -42,6 +43,11 @@ type Config struct {
 	TLS *tls.Config
 	// ClientCA returns the PEM of TLS.ClientCAs, for servers that extend this one (clientca.go). Nil publishes none.
 	ClientCA func() []byte
+	// FrontProxyTLS has the client certificate by which aggregated API servers know this one (package aggregation); FrontProxyCA
+	// returns the PEM of the authority that signs it, for the name FrontProxyName: they are told both. Nil: they are told nothing.
+	FrontProxyTLS  livetls.Source
+	FrontProxyCA   func() []byte
+	FrontProxyName string
 	// NodeTLS has the client certificate that node agents know this server by.
 	NodeTLS livetls.Source
 	// Access says who else is known and who else decides.
@@ -130,27 +136,29 @@ func (c Config) retention() string {
 // Server is one API server. Its handlers may be used from the moment New returns; Serve also keeps
 // the bootstrap objects.
 type Server struct {
-	config    Config
-	log       *slog.Logger
-	kv        storage.KV
-	table     *registry.Table
-	storage   *storage.Backend
-	codecs    serializer.CodecFactory
-	ownership *ownership
-	metrics   *metrics
-	inFlight  *inFlight
-	bodies    *bodies
-	nodes     *nodeproxy.Proxy // streams to node agents and pods
-	tokens    *tokens.Issuer
-	admission *admission.Chain
-	webhooks  *webhook.Webhooks
-	policies  *policy.Policies
-	audit     *audit.Auditor // nil if nothing is recorded
-	converter *customresources.Webhooks
-	customs   *definitions
-	policy    atomic.Pointer[rbac.Policy]
-	nodePods  nodePods
-	handler   http.Handler
+	config      Config
+	log         *slog.Logger
+	kv          storage.KV
+	table       *registry.Table
+	storage     *storage.Backend
+	codecs      serializer.CodecFactory
+	ownership   *ownership
+	metrics     *metrics
+	inFlight    *inFlight
+	bodies      *bodies
+	nodes       *nodeproxy.Proxy // streams to node agents and pods
+	tokens      *tokens.Issuer
+	admission   *admission.Chain
+	webhooks    *webhook.Webhooks
+	policies    *policy.Policies
+	audit       *audit.Auditor // nil if nothing is recorded
+	converter   *customresources.Webhooks
+	customs     *definitions
+	aggregated  *aggregation.Aggregator
+	apiServices *apiServices
+	policy      atomic.Pointer[rbac.Policy]
+	nodePods    nodePods
+	handler     http.Handler
 	access
 
 	stopping context.Context // done when a stop begins: watches end
@@ -196,6 +204,7 @@ func New(config Config) (*Server, error) {
 	s.metrics.registry.MustRegister(s.audit.Collectors()...)
 	s.converter = customresources.NewWebhooks(s.endpointOf)
 	s.customs = newDefinitions(s)
+	s.openAggregation()
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = chain(s.routes(), s.entry()...)
 	return s, nil
@@ -213,6 +222,7 @@ func (s *Server) Ready() bool { return s.bootstrapped() == nil && s.notStopping(
 func (s *Server) Close() {
 	s.stop()
 	s.nodes.Close()
+	s.aggregated.Close()
 	s.converter.Close()
 	s.webhooks.Close()
 	s.storage.Close()
@@ -273,6 +283,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background.Go(func() { s.follow(bootstrap, "pods of nodes", nil, s.followPods) })
 	background.Go(func() { s.followAccessFiles(bootstrap) })
 	background.Go(func() { s.keepDefinitions(bootstrap) })
+	background.Go(func() { s.apiServices.run(bootstrap) })
 	background.Go(func() { s.customs.finish(bootstrap) })
 	background.Go(func() { s.customs.keepForgetting(bootstrap) })
 	defer func() {

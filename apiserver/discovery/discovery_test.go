@@ -19,7 +19,7 @@ import (
 
 func serve(t *testing.T) (*registry.Table, *httptest.Server) {
 	table := registry.Builtin(registry.Options{})
-	server := httptest.NewServer(Handler(table, http.NotFoundHandler()))
+	server := httptest.NewServer(Handler(table, nil, http.NotFoundHandler()))
 	t.Cleanup(server.Close)
 	return table, server
 }

@@ -12,7 +12,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kontiki/apiserver/registry"
 )
@@ -23,14 +23,15 @@ type document struct {
 	etag string // of the body, in quotes
 }
 
-// documents are all answers that one state of the table gives, by path. Aggregated ones exist for
+// documents are all answers that one state of the table and of other servers gives, by path. Aggregated ones exist for
 // /api and /apis only.
 type documents struct {
 	tableVersion      uint64
+	others            *Others
 	plain, aggregated map[string]document
 }
 
-// group is what the table has of one API group.
+// group is one API group.
 type group struct {
 	name     string
 	versions []groupVersion // the preferred one first
@@ -38,29 +39,34 @@ type group struct {
 
 type groupVersion struct {
 	version   string
-	resources []*registry.Resource
+	resources []*registry.Resource                // what this server has, unless
+	other     *apidiscoveryv2.APIVersionDiscovery // another one does
 }
 
-// groupsOf sorts the rows by group and version. Groups stay in the order of the table, which is the
-// order in which clients look a short name up; versions are ordered v2, v1, v1beta1.
-func groupsOf(rows []*registry.Resource) []group {
+// groupsOf sorts the rows, and what others serve, by group and version (order.go).
+func groupsOf(rows []*registry.Resource, others *Others) []group {
 	var groups []group
-	for _, r := range rows {
-		i := slices.IndexFunc(groups, func(g group) bool { return g.name == r.Group })
+	add := func(gv schema.GroupVersion) *groupVersion {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.name == gv.Group })
 		if i < 0 {
-			i, groups = len(groups), append(groups, group{name: r.Group})
+			i, groups = len(groups), append(groups, group{name: gv.Group})
 		}
 		g := &groups[i]
-		j := slices.IndexFunc(g.versions, func(v groupVersion) bool { return v.version == r.Version })
+		j := slices.IndexFunc(g.versions, func(v groupVersion) bool { return v.version == gv.Version })
 		if j < 0 {
-			j, g.versions = len(g.versions), append(g.versions, groupVersion{version: r.Version})
+			j, g.versions = len(g.versions), append(g.versions, groupVersion{version: gv.Version})
 		}
-		g.versions[j].resources = append(g.versions[j].resources, r)
+		return &g.versions[j]
 	}
+	for _, r := range rows {
+		v := add(r.GroupVersion())
+		v.resources = append(v.resources, r)
+	}
+	for gv, other := range others.Versions {
+		add(gv).other = &other
+	}
+	others.sort(groups)
 	for _, g := range groups {
-		slices.SortStableFunc(g.versions, func(a, b groupVersion) int {
-			return version.CompareKubeAwareVersionStrings(b.version, a.version)
-		})
 		for _, v := range g.versions {
 			slices.SortFunc(v.resources, func(a, b *registry.Resource) int { return cmp.Compare(a.Resource, b.Resource) })
 		}
@@ -68,10 +74,11 @@ func groupsOf(rows []*registry.Resource) []group {
 	return groups
 }
 
-// render encodes every document for the present state of the table.
-func render(table *registry.Table) (*documents, error) {
-	d := &documents{tableVersion: table.Version(), plain: map[string]document{}, aggregated: map[string]document{}}
-	groups := groupsOf(table.Resources())
+// render encodes every document for the present state of the table. The resources of a group version that another server
+// has are that server's to tell, but for the aggregated documents.
+func render(table *registry.Table, others *Others) (*documents, error) {
+	d := &documents{tableVersion: table.Version(), others: others, plain: map[string]document{}, aggregated: map[string]document{}}
+	groups := groupsOf(table.Resources(), others)
 
 	plain := map[string]runtime.Object{"/api": coreVersions(groups), "/apis": groupList(groups)}
 	for _, g := range groups {
@@ -79,7 +86,9 @@ func render(table *registry.Table) (*documents, error) {
 			plain["/apis/"+g.name] = apiGroup(g)
 		}
 		for _, v := range g.versions {
-			plain[versionPath(g, v)] = resourceList(g, v)
+			if v.other == nil {
+				plain[versionPath(g, v)] = resourceList(g, v)
+			}
 		}
 	}
 	core, named := aggregate(groups)
@@ -203,6 +212,9 @@ func aggregate(groups []group) (core, named *apidiscoveryv2.APIGroupDiscoveryLis
 }
 
 func aggregateVersion(v groupVersion) apidiscoveryv2.APIVersionDiscovery {
+	if v.other != nil {
+		return *v.other
+	}
 	out := apidiscoveryv2.APIVersionDiscovery{Version: v.version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 	for _, r := range v.resources {
 		scope := apidiscoveryv2.ScopeCluster

@@ -16,17 +16,23 @@ const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 // handler answers from documents that it renders again when the table has changed.
 type handler struct {
 	table    *registry.Table
+	others   func() *Others
 	notFound http.Handler
 	latest   atomic.Pointer[documents]
 }
 
-// Handler serves /api, /apis, /api/V, /apis/G and /apis/G/V, with or without slashes at the end. Any
+// Handler serves /api, /apis, /api/V, /apis/G and /apis/G/V, with or without slashes at the end. others returns what other
+// servers have, the same pointer as long as that is the same; a nil func means that there are none. Any
 // other path, and any group or version that is not in the table, is for notFound. The method is not looked at.
 //
 // The aggregated form is served if the client's Accept header prefers it. Answers are JSON whatever
 // else the client accepts: client-go decodes what it gets by Content-Type.
-func Handler(table *registry.Table, notFound http.Handler) http.Handler {
-	return &handler{table: table, notFound: notFound}
+func Handler(table *registry.Table, others func() *Others, notFound http.Handler) http.Handler {
+	if others == nil {
+		none := &Others{}
+		others = func() *Others { return none }
+	}
+	return &handler{table: table, others: others, notFound: notFound}
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -65,10 +71,11 @@ func writeTagged(w http.ResponseWriter, r *http.Request, doc document) {
 
 // documents may render twice when two requests find a new table; both results are right.
 func (h *handler) documents() (*documents, error) {
-	if d := h.latest.Load(); d != nil && d.tableVersion == h.table.Version() {
+	others := h.others()
+	if d := h.latest.Load(); d != nil && d.tableVersion == h.table.Version() && d.others == others {
 		return d, nil
 	}
-	d, err := render(h.table)
+	d, err := render(h.table, others)
 	if err != nil {
 		return nil, err
 	}

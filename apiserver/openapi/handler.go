@@ -20,13 +20,16 @@ const (
 )
 
 // V3Handler serves /openapi/v3 (the index, whose URLs carry a hash of what they lead to) and
-// /openapi/v3/api/v1, /openapi/v3/apis/G/V.
-func V3Handler(table *registry.Table, base *Base) http.Handler {
+// /openapi/v3/api/v1, /openapi/v3/apis/G/V. The documents of others, which may be nil, are in the index; they themselves serve them.
+func V3Handler(table *registry.Table, base *Base, others Others) http.Handler {
+	if others == nil {
+		others = noOthers{}
+	}
 	docs := newCache(v3, table, base)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/openapi/v3"), "/")
 		if path == "" {
-			serveIndex(w, r, docs)
+			serveIndex(w, r, docs, others.V3())
 			return
 		}
 		for _, gv := range groupVersions(table.Resources()) {
@@ -39,11 +42,14 @@ func V3Handler(table *registry.Table, base *Base) http.Handler {
 	})
 }
 
-// V2Handler serves /openapi/v2, everything in one document.
-func V2Handler(table *registry.Table, base *Base) http.Handler {
-	docs := newCache(v2, table, base)
+// V2Handler serves /openapi/v2, everything in one document, with what others have, which may be nil.
+func V2Handler(table *registry.Table, base *Base, others Others) http.Handler {
+	if others == nil {
+		others = noOthers{}
+	}
+	docs := &merger{docs: newCache(v2, table, base), others: others}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		doc, err := docs.get(everything)
+		doc, err := docs.get()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -52,16 +58,24 @@ func V2Handler(table *registry.Table, base *Base) http.Handler {
 	})
 }
 
-// serveIndex answers with where each document is, and under which hash.
-func serveIndex(w http.ResponseWriter, r *http.Request, docs *cache) {
+// serveIndex answers with where each document is, and under which hash. Others have theirs in the place of this server's.
+func serveIndex(w http.ResponseWriter, r *http.Request, docs *cache, others map[string]string) {
 	type location struct {
 		ServerRelativeURL string `json:"serverRelativeURL"`
 	}
 	index := struct {
 		Paths map[string]location `json:"paths"`
 	}{map[string]location{}}
+	for path, url := range others {
+		if url != "" {
+			index.Paths[path] = location{url}
+		}
+	}
 	for _, gv := range groupVersions(docs.table.Resources()) {
 		path := pathOf(gv)
+		if _, theirs := others[path]; theirs {
+			continue
+		}
 		hash, err := docs.hash(path)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -44,6 +44,14 @@ func (p *PKI) StoreClient() *tls.Config {
 	return p.client(storeClient, func(s *snapshot) *authority { return s.store })
 }
 
+// FrontProxyClient is how the API server calls aggregated API servers. Whose certificates to believe there the caller says: nothing
+// that is signed here is.
+func (p *PKI) FrontProxyClient() *tls.Config {
+	config := p.client(frontProxyClient, func(s *snapshot) *authority { return s.frontProxy })
+	config.RootCAs = nil
+	return config
+}
+
 // APIClient is how the holder of one of the identities Admin, ControllerManager and Scheduler calls the API server.
 func (p *PKI) APIClient(identity string) *tls.Config {
 	return p.client(identity, func(s *snapshot) *authority { return s.cluster })
