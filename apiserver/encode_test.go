@@ -42,6 +42,8 @@ func (c podCodec) Decode(string, []byte, int64) (runtime.Object, error) {
 	return pod, nil
 }
 
+func (podCodec) Memos() *watch.Memos { return nil }
+
 func (podCodec) Fields(runtime.Object) fields.Set { return nil }
 
 func cached(pod *corev1.Pod) *watch.Object { return watch.NewObject("/k", nil, 7, 7, podCodec{pod}) }

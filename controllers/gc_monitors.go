@@ -9,11 +9,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
 	"kontiki/internal/apiclient"
@@ -107,9 +108,7 @@ func (m *monitors) refresh(ctx context.Context, informers *sync.WaitGroup) error
 			continue
 		}
 		wanted[res.gvr] = true
-		if startErr := m.start(ctx, res, informers); startErr != nil {
-			return startErr
-		}
+		m.start(ctx, res, informers)
 	}
 	if err != nil {
 		m.addKinds(kinds)
@@ -150,22 +149,18 @@ func (m *monitors) discovered() bool {
 }
 
 // start is a no-op for a resource that is monitored already.
-func (m *monitors) start(ctx context.Context, res resource, informers *sync.WaitGroup) error {
+func (m *monitors) start(ctx context.Context, res resource, informers *sync.WaitGroup) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.running[res.gvr] != nil {
-		return nil
-	}
-	informer := metadatainformer.NewFilteredMetadataInformer(m.metadata, res.gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-	if err := informer.SetTransform(onlyOwnership); err != nil {
-		return err
+		return
 	}
 	seen := func(obj any) {
 		if meta, ok := apiclient.LastKnown[*metav1.PartialObjectMetadata](obj); ok {
 			m.enqueue(m.graph.observe(nodeFor(res, meta)))
 		}
 	}
-	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: seen, UpdateFunc: func(before, after any) {
 			if b, ok := before.(*metav1.PartialObjectMetadata); ok && b.UID != after.(*metav1.PartialObjectMetadata).UID {
 				m.enqueue(m.graph.forget(b.UID)) // deleted and made anew between two events
@@ -180,14 +175,30 @@ func (m *monitors) start(ctx context.Context, res resource, informers *sync.Wait
 				}
 			}
 		},
-	})
-	if err != nil {
-		return err
 	}
+	informer := m.informer(res.gvr, handler)
 	ctx, stop := context.WithCancel(ctx)
-	m.running[res.gvr] = &monitor{synced: handler.HasSynced, stop: stop, started: time.Now()}
+	m.running[res.gvr] = &monitor{synced: informer.HasSynced, stop: stop, started: time.Now()}
 	informers.Go(func() { informer.RunWithContext(ctx) })
-	return nil
+}
+
+// informer of the metadata of a resource, which nobody shares: a shared one costs 30 KB more, and there is one for every
+// kind.
+func (m *monitors) informer(gvr schema.GroupVersionResource, handler cache.ResourceEventHandler) cache.Controller {
+	objects := m.metadata.Resource(gvr)
+	lists := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return objects.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return objects.Watch(ctx, o)
+		},
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(lists, m.metadata),
+		ObjectType:    &metav1.PartialObjectMetadata{},
+		Handler:       handler,
+		Transform:     onlyOwnership,
+	})
+	return informer
 }
 
 func nodeFor(res resource, meta *metav1.PartialObjectMetadata) *graphNode {

@@ -80,8 +80,12 @@ func (m *manager) recorder(name string) record.EventRecorder {
 	return m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: name + "-controller"})
 }
 
+// restConfig is for a server in this process or on this machine, where compressing would only cost: each watch that is
+// compressed takes 50 KB in its client, and the garbage collector has one for every kind.
 func (m *manager) restConfig(name string) *rest.Config {
-	return apiclient.Config(m.config.REST, name+"-controller/kontiki")
+	config := apiclient.Config(m.config.REST, name+"-controller/kontiki")
+	config.DisableCompression = true
+	return config
 }
 
 // add registers a reconciler. Its event handlers are attached before the informers start.

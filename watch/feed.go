@@ -23,6 +23,7 @@ var errStreamEnded = errors.New("watch: the source ended the stream")
 type Feed struct {
 	source Source
 	config Config
+	memos  Memos // of all caches
 
 	cancel  context.CancelFunc
 	closing chan struct{} // closed when Close begins
@@ -61,6 +62,9 @@ func (f *Feed) Close() {
 	f.cancel()
 	f.done.Wait()
 }
+
+// Memos bounds what the large objects of all caches remember.
+func (f *Feed) Memos() *Memos { return &f.memos }
 
 // Revision is the store revision that the feed, and with it every loaded cache, has reached.
 func (f *Feed) Revision() int64 { return f.revision.Load() }

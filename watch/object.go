@@ -18,6 +18,8 @@ type Codec interface {
 	Decode(key string, value []byte, revision int64) (runtime.Object, error)
 	// Fields returns the attributes that field selectors can ask for.
 	Fields(obj runtime.Object) fields.Set
+	// Memos bounds what large objects remember; nil does not.
+	Memos() *Memos
 }
 
 // maxEncodings bounds the encodings that an Object remembers; further media types are encoded each time.
@@ -27,7 +29,7 @@ const maxEncodings = 8
 //
 // The stored bytes are all it always has. The decoded object, its labels and fields, and its
 // encodings are computed when first asked for and remembered until a sweep finds that nobody has
-// asked since the sweep before.
+// asked since the sweep before, or until there are too many large ones (memos.go).
 type Object struct {
 	Key            string // in the store: "/registry/pods/default/web-0"
 	Revision       int64  // of the write that made this version: its resourceVersion
@@ -80,7 +82,27 @@ func (o *Object) get() (runtime.Object, error) {
 		return nil, &CorruptError{Key: o.Key, Revision: o.Revision, Err: err}
 	}
 	o.memo.object = obj
+	o.codec.Memos().note(o)
 	return obj, nil
+}
+
+// Decoded says whether the decoded object is at hand.
+func (o *Object) Decoded() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.memo.object != nil
+}
+
+// Adopt remembers a decoded object that somebody has made together with others, where that is cheaper. It must be what
+// the codec would make.
+func (o *Object) Adopt(obj runtime.Object) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.memo.object == nil {
+		o.used.Store(true)
+		o.memo.object = obj
+		o.codec.Memos().note(o)
+	}
 }
 
 // Peek is Get without remembering the result: for housekeeping that should not keep objects in memory.

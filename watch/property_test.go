@@ -38,6 +38,8 @@ func (labelCodec) Decode(_ string, value []byte, revision int64) (runtime.Object
 
 func (labelCodec) Fields(runtime.Object) fields.Set { return fields.Set{} }
 
+func (labelCodec) Memos() *watch.Memos { return nil }
+
 // TestWatchersSeeExactlyTheirEvents_AP01_AP02_AP11 lets random writes, watches, compactions and failures of the store
 // happen in any order, and compares what each watcher saw with what a replay of the writes says.
 func TestWatchersSeeExactlyTheirEvents_AP01_AP02_AP11(t *testing.T) {

@@ -37,7 +37,11 @@ type codec struct {
 	row    *registry.Resource
 	hub    *registry.Resource  // the row that objects are stored under; row itself for most
 	atRest encryption.Resource // what is done to the bytes on their way into the store and back
+	memos  *watch.Memos
 }
+
+// Memos implements watch.Codec.
+func (c codec) Memos() *watch.Memos { return c.memos }
 
 // value returns what is stored under key for obj, in place of current, which is nil for a new object. An object that has not changed
 // keeps its bytes, unless they are to be encrypted otherwise: encrypting it again would make others.
@@ -114,6 +118,11 @@ func (c codec) Decode(key string, value []byte, revision int64) (runtime.Object,
 			return nil, fmt.Errorf("convert from %s: %w", c.hub.GroupVersionKind(), err)
 		}
 	}
+	return c.finish(obj, revision)
+}
+
+// finish makes of an object of the row's version what is handed out.
+func (c codec) finish(obj runtime.Object, revision int64) (runtime.Object, error) {
 	if c.row.Strategy.Default != nil && !c.row.Strategy.DefaultedByHub {
 		c.row.Strategy.Default(obj)
 	}

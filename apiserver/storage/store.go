@@ -27,7 +27,7 @@ type Store struct {
 }
 
 func newStore(b *Backend, row *registry.Resource) *Store {
-	s := &Store{kv: b.kv, feed: b.feed, config: b.config, row: row, codec: codec{row: row, hub: row}}
+	s := &Store{kv: b.kv, feed: b.feed, config: b.config, row: row, codec: codec{row: row, hub: row, memos: b.feed.Memos()}}
 	if row.Hub != nil {
 		s.codec.hub = row.Hub
 	}
