@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	apijson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 )
 
 // apply merges an applied configuration into live, an empty object if there is none yet, and
@@ -39,22 +37,19 @@ func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Obj
 
 // decodeApplied reads an applied configuration of a kind.
 func (t *target) decodeApplied(ctx context.Context, p patch, want schema.GroupVersionKind) (*unstructured.Unstructured, error) {
-	applied := &unstructured.Unstructured{Object: map[string]any{}}
-	data, err := yaml.YAMLToJSON(p.body)
-	if err == nil {
-		err = apijson.Unmarshal(data, &applied.Object) // which leaves integers what they are
-	}
-	if err != nil {
+	applied := &unstructured.Unstructured{}
+	var fault, err error
+	if applied.Object, fault, err = decodeManifest(p.body); err != nil {
 		return nil, badRequest("error decoding patch: %v", err)
 	}
 	if err := t.checkApplied(applied, want); err != nil {
 		return nil, err
 	}
-	if err := yaml.UnmarshalStrict(p.body, &map[string]any{}); err != nil && p.options.validation != metav1.FieldValidationIgnore {
+	if fault != nil && p.options.validation != metav1.FieldValidationIgnore {
 		if p.options.validation == metav1.FieldValidationStrict {
-			return nil, badRequest("error strict decoding YAML: %v", err)
+			return nil, badRequest("error strict decoding YAML: %v", fault)
 		}
-		warnFaults(ctx, []error{err})
+		warnFaults(ctx, []error{fault})
 	}
 	return applied, nil
 }
