@@ -65,7 +65,7 @@ func New(d *apiextensionsv1.CustomResourceDefinition, config Config) (Rows, erro
 	}
 	for _, row := range rows.Served {
 		if row != rows.Stored {
-			row.Hub, row.ToHub = rows.Stored, f.toStored(stored)
+			row.Hub, row.ToHub = rows.Stored, f.toStored(stored).one
 		}
 	}
 	return rows, nil
@@ -87,10 +87,13 @@ func (f *family) row(d *apiextensionsv1.CustomResourceDefinition, v *apiextensio
 		New:                  func() runtime.Object { return newObject(kind) },
 		NewList:              func() runtime.Object { return &unstructured.UnstructuredList{} },
 		Prefix:               "/registry/" + d.Spec.Group + "/" + names.Plural,
-		FromHub:              f.fromStored(v.Name),
+		FromHub:              f.fromStored(v.Name).one,
 		Deprecated:           deprecation(d, v),
 		Gone:                 f.config.Gone,
 		Digest:               f.config.Digest,
+	}
+	if f.webhook {
+		r.FromHubAll = f.fromStored(v.Name).all
 	}
 	s := &served{family: f, version: v.Name, kind: kind, namespaced: r.Namespaced}
 	if v.Subresources != nil {

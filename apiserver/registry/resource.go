@@ -36,6 +36,8 @@ type Resource struct {
 	// under, and ToHub and FromHub convert between the two (deep: the results share nothing).
 	Hub            *Resource
 	ToHub, FromHub func(runtime.Object) (runtime.Object, error)
+	// FromHubAll is FromHub for many objects, where that costs less than one after the other: nil where it does not.
+	FromHubAll func([]runtime.Object) ([]runtime.Object, error)
 
 	Strategy     Strategy
 	Subresources []Subresource

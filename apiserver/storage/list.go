@@ -25,9 +25,20 @@ func (s *Store) List(ctx context.Context, options ListOptions) (*List, error) {
 	if err != nil {
 		return nil, s.listError(ctx, err, plan)
 	}
+	if err := s.decodeSelected(snapshot, filter, start, options.Limit); err != nil {
+		return nil, err
+	}
 	page := pager{filter: filter, limit: options.Limit}
 	page.filter.Start = start
 	return page.read(snapshot, filter.Start)
+}
+
+// decodeSelected decodes what a list will read. With a selector nobody knows how much that is before it is decoded.
+func (s *Store) decodeSelected(snapshot *watch.Snapshot, filter watch.Filter, start string, limit int64) error {
+	if filter.Match != nil {
+		limit = 0
+	}
+	return s.codec.decodeTogether(snapshot, start, filter.End, limit)
 }
 
 // listPlan is what resourceVersion, resourceVersionMatch, limit and continue mean together: the table of

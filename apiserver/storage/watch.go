@@ -50,10 +50,11 @@ func (s *Store) startOfWatch(ctx context.Context, options WatchOptions, start *w
 		return s.listError(ctx, err, plan)
 	}
 	start.Revision = snapshot.Revision
-	if initial {
-		start.Initial = snapshot
+	if !initial {
+		return nil
 	}
-	return nil
+	start.Initial = snapshot
+	return s.codec.decodeTogether(snapshot, start.Filter.Start, start.Filter.End, 0)
 }
 
 // Bookmark makes the object of a bookmark event: of the row's kind, empty but for its resourceVersion
