@@ -47,8 +47,8 @@ func helpers() map[string]helper {
 		"tcp-echo": {"tcp-echo ADDRESS              send back what TCP clients send", tcpEcho},
 		"udp-echo": {"udp-echo ADDRESS              send back what UDP clients send", udpEcho},
 		"send":     {"send tcp|udp ADDRESS TEXT     send TEXT and print the first reply", send},
-		"reach":    {"reach TARGET…                 try tcp://ADDRESS and udp://ADDRESS that echo, http://… and dns://NAME, all at once", reach},
 		"admit":    {"admit ADDRESS CERTIFICATE KEY  be an admission webhook that denies what has the label deny", admit},
+		"reach":    {"reach [--within 10s] TARGET…   try tcp://ADDRESS and udp://ADDRESS that echo, http://… and dns://NAME, all at once", reach},
 		"alloc":    {"alloc MEBIBYTES               hold that much memory until SIGTERM", alloc},
 	}
 }

@@ -16,12 +16,21 @@ import (
 
 // reach tries several ways to others at once, so that a test learns about all of them from one exec. A target is
 // tcp://ADDRESS or udp://ADDRESS (of one that echoes), http://…, or dns://NAME. It prints a line for each, in their order:
-// the target and what came back, or what went wrong; and ends with an error if anything did.
+// the target and what came back, or what went wrong; and ends with an error if anything did. It gives up after patience, or
+// what follows --within.
 func reach(ctx context.Context, args []string) error {
+	limit := patience
+	if len(args) > 1 && args[0] == "--within" {
+		var err error
+		if limit, err = time.ParseDuration(args[1]); err != nil {
+			return wrongUsage("reach")
+		}
+		args = args[2:]
+	}
 	if len(args) == 0 {
 		return wrongUsage("reach")
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	lines, failures := make([]string, len(args)), make([]error, len(args))
 	var tried sync.WaitGroup
