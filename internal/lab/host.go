@@ -38,7 +38,8 @@ func (h *Host) DataDir() string { return filepath.Join(h.dir(), "data") }
 
 // arguments are the machine's command line, but for how it joins. Later flags win over earlier ones.
 func (h *Host) arguments() []string {
-	kind, more := "agent", h.lab.AgentFlags
+	// An agent that has joined needs to hear again where.
+	kind, more := "agent", append([]string{"--server", h.lab.Hosts[0].url()}, h.lab.AgentFlags...)
 	if h.Server {
 		kind, more = "server", append([]string{"--tls-san", frontAddress.String()}, h.lab.ServerFlags...)
 	}

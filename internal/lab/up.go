@@ -167,7 +167,7 @@ func (l *Lab) join(ctx context.Context, h *Host) ([]string, error) {
 	if h.Server {
 		return []string{"--join", "https://" + first.Address + ":2380", "--token", token}, nil
 	}
-	return []string{"--server", first.url(), "--token", token}, nil
+	return []string{"--token", token}, nil
 }
 
 // await calls f until it succeeds; the error has the last of what a machine said when that has ended.
