@@ -47,6 +47,7 @@ SIGTERM or SIGINT stops the agent and leaves the containers running.`,
 			if err := readConfigFile(cmd.Flags()); err != nil {
 				return err
 			}
+			o.network.note(cmd.Flags())
 			if err := o.complete(); err != nil {
 				return err
 			}
@@ -121,6 +122,9 @@ func (h *agentHost) open(ctx context.Context, o *agentOptions) (err error) {
 		return err
 	}
 	h.start(part{"list of API servers", func(ctx context.Context) error { return h.servers.Run(ctx, credentials.client) }})
+	if err := h.learnCluster(ctx, credentials.client); err != nil {
+		return err
+	}
 	if err := h.startAgent(credentials); err != nil {
 		return err
 	}

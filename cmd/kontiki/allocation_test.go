@@ -50,7 +50,7 @@ func TestAP39_NoAddressTwiceAcrossLeaders(t *testing.T) {
 		require.Eventually(t, func() bool { return created.Load() >= 60*(round+1) }, time.Minute, 5*time.Millisecond)
 		leader := leaderOf(t, servers)
 		leader.kill()
-		leader.start("--join", a.peerURL()+","+b.peerURL()+","+c.peerURL())
+		leader.start("--join", a.url()+","+b.url()+","+c.url())
 		leader.ready()
 	}
 	writers.Wait()
@@ -67,7 +67,7 @@ func TestAP39_NoAddressTwiceAcrossLeaders(t *testing.T) {
 	a.start()
 	a.ready()
 	for _, s := range servers[1:] {
-		s.start("--join", a.peerURL())
+		s.start("--join", a.url())
 		s.ready()
 	}
 	require.Equal(t, 400, len(distinct(t, clients[1])))

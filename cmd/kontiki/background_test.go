@@ -14,6 +14,7 @@ import (
 type background struct {
 	t     *testing.T
 	log   string
+	env   []string  // in addition
 	cmd   *exec.Cmd // nil: not started yet
 	ended chan struct{}
 }
@@ -28,6 +29,7 @@ func newBackground(t *testing.T) *background {
 func (b *background) run(args ...string) {
 	b.t.Helper()
 	b.cmd, b.ended = program(args...), make(chan struct{})
+	b.cmd.Env = append(b.cmd.Env, b.env...)
 	log, err := os.OpenFile(b.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	require.NoError(b.t, err)
 	defer log.Close()

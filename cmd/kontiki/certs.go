@@ -207,7 +207,7 @@ func (f *certsFlags) fetch(cmd *cobra.Command, _ []string) error {
 	if err := f.isServers(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), keysPatience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), joinPatience)
 	defer cancel()
 	config, err := pki.AdminTLS(f.pkiDir())
 	if err != nil {

@@ -22,7 +22,7 @@ func startThreeAt(t *testing.T, address string) (servers [3]*testServer) {
 			s.start()
 		} else {
 			s.copyKeys(servers[0])
-			s.start("--join", servers[0].peerURL())
+			s.start("--join", servers[0].url())
 		}
 		s.ready()
 	}

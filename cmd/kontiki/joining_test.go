@@ -124,16 +124,16 @@ func TestServersJoin_RB04(t *testing.T) {
 	s.start()
 	s.ready()
 	b := newServer(t, "n2")
-	join := []string{"--join", s.peerURL(), "--server", s.url(), "--token"}
+	join := []string{"--join", s.url(), "--token"}
 	b.start(append(join, s.command("token", "create", "-q"))...)
 	require.Contains(t, b.fails(), "it is not for this: make one with `kontiki token create`")
 	require.NoDirExists(t, filepath.Join(b.dir, "pki"))
-	b.start("--join", s.peerURL())
+	b.start("--join", s.url())
 	require.Contains(t, b.fails(), "cannot join: give --token")
 
 	command := strings.Fields(s.command("token", "create", "--for", "server", "--ttl", "10m"))
-	require.Equal(t, []string{"kontiki", "server", "--join", "https://127.0.0.1:2380", "--server", s.url(), "--token"}, command[:7])
-	b.start(append(join, command[7])...)
+	require.Equal(t, []string{"kontiki", "server", "--join", s.url(), "--token"}, command[:5])
+	b.start(append(join, command[5])...)
 	b.ready()
 	s.voters(2)
 	s.kubectl("create", "configmap", "kept")
@@ -151,7 +151,7 @@ func TestServersJoin_RB04(t *testing.T) {
 		require.Equal(t, "configmap/kept", one.kubectl("get", "configmap", "kept", "-o", "name"))
 	}
 	b.stop()
-	b.start("--join", s.peerURL()) // it is a member, and has the keys
+	b.start("--join", s.url()) // it is a member, and has the keys
 	b.ready()
 	require.Equal(t, "configmap/kept", b.kubectl("get", "configmap", "kept", "-o", "name"))
 }
@@ -221,4 +221,51 @@ func TestWrongUseOfCertsAndTokens(t *testing.T) {
 	_, errOut, code := run("certs", "renew", "--data-dir", t.TempDir())
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, "has no authority")
+}
+
+// TestClusterIsLearned: what all machines must agree on is given to the first server alone. A server that joins by another than
+// the first learns it, so does an agent; a flag that contradicts it is refused, and so is a version with another protocol.
+func TestClusterIsLearned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs three servers")
+	}
+	t.Parallel()
+	s := newServer(t, "n1")
+	s.start("--service-cidr", "10.77.0.0/16", "--cluster-cidr", "10.88.0.0/16", "--cluster-domain", "balsa.local")
+	s.ready()
+	b := newServer(t, "n2")
+	join := []string{"--join", s.url(), "--token", s.command("token", "create", "-q", "--for", "server", "--ttl", "10m")}
+	b.start(append(join, "--service-cidr", "10.96.0.0/16")...)
+	require.Contains(t, b.fails(), "--service-cidr is 10.96.0.0/16 here and 10.77.0.0/16 in the cluster")
+
+	require.NoError(t, os.RemoveAll(b.dir))
+	b.env = []string{otherVersion + "=v9", otherProtocol + "=2"}
+	b.start(join...)
+	require.Contains(t, b.fails(), "this is kontiki v9 (protocol 2): install the same version here")
+	require.NoDirExists(t, filepath.Join(b.dir, "pki"), "it gets no keys")
+
+	b.env = nil
+	b.start(join...)
+	b.ready()
+	c := newServer(t, "n3")
+	c.start(append([]string{"--join", b.url()}, join[2:]...)...) // any server can be the one
+	c.ready()
+	s.voters(3)
+	require.Equal(t, "10.77.0.0/16", c.kubectl("get", "servicecidr", "kubernetes", "-o", "jsonpath={.spec.cidrs[0]}"))
+	c.kubectl("create", "service", "clusterip", "made-by-c", "--tcp=80")
+	require.Regexp(t, `^10\.77\.`, c.kubectl("get", "service", "made-by-c", "-o", "jsonpath={.spec.clusterIP}"))
+
+	a := newAgent(t)
+	a.start(c.url(), "--token", b.command("token", "create", "-q"))
+	var learned map[string]string
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(filepath.Join(a.dir, clusterFile))
+		return err == nil && json.Unmarshal(data, &learned) == nil
+	}, time.Minute, 50*time.Millisecond)
+	require.Equal(t, []string{"10.77.0.0/16", "10.88.0.0/16", "balsa.local"}, []string{learned["serviceCIDR"], learned["clusterCIDR"], learned["clusterDomain"]})
+	c.stop()
+	c.start() // it has kept them, too
+	c.ready()
+	c.kubectl("create", "service", "clusterip", "later", "--tcp=80")
+	require.Regexp(t, `^10\.77\.`, c.kubectl("get", "service", "later", "-o", "jsonpath={.spec.clusterIP}"))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -21,13 +22,22 @@ import (
 	"go.uber.org/zap"
 
 	"kontiki/internal/freeport"
+	"kontiki/internal/joining"
 )
 
 // runAsKontiki makes the test binary be the program, so that tests see it as a shell does.
 const runAsKontiki = "KONTIKI_TEST_RUN"
 
+// A program of another version is this one with what the linker would have set.
+const (
+	otherVersion  = "KONTIKI_TEST_VERSION"
+	otherProtocol = "KONTIKI_TEST_PROTOCOL"
+)
+
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsKontiki) != "" {
+		version = cmp.Or(os.Getenv(otherVersion), version)
+		joining.Protocol = cmp.Or(os.Getenv(otherProtocol), joining.Protocol)
 		main()
 		return
 	}

@@ -15,6 +15,7 @@ import (
 // networkOptions is what the whole cluster must agree on.
 type networkOptions struct {
 	clusterCIDR, serviceCIDR, clusterDomain string
+	given                                   map[string]bool // the flags, of this and of the node's address, that somebody has set
 
 	// What complete finds in clusterCIDR and serviceCIDR: an IPv4 network and, in a dual-stack cluster, an IPv6 one, in
 	// the order of the flag.
@@ -22,9 +23,17 @@ type networkOptions struct {
 }
 
 func (o *networkOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.clusterCIDR, "cluster-cidr", "10.244.0.0/16", "addresses of pods, the same on all machines; each node gets a /24 of it; for dual stack an IPv6 network after a comma, of which each node gets a /64")
-	fs.StringVar(&o.serviceCIDR, "service-cidr", "10.96.0.0/16", "addresses of Services, the same on all machines; for dual stack an IPv6 network after a comma")
-	fs.StringVar(&o.clusterDomain, "cluster-domain", "cluster.local", "DNS domain of Services, the same on all machines")
+	fs.StringVar(&o.clusterCIDR, "cluster-cidr", "10.244.0.0/16", "addresses of pods, which the other machines learn from the first server; each node gets a /24 of it; for dual stack an IPv6 network after a comma, of which each node gets a /64")
+	fs.StringVar(&o.serviceCIDR, "service-cidr", "10.96.0.0/16", "addresses of Services, which the other machines learn from the first server; for dual stack an IPv6 network after a comma")
+	fs.StringVar(&o.clusterDomain, "cluster-domain", "cluster.local", "DNS domain of Services, which the other machines learn from the first server")
+}
+
+// note remembers which flags were given: the cluster's settings do not replace those.
+func (o *networkOptions) note(fs *pflag.FlagSet) {
+	o.given = map[string]bool{}
+	for _, name := range []string{"cluster-cidr", "service-cidr", "cluster-domain", "node-ip"} {
+		o.given[name] = fs.Changed(name)
+	}
 }
 
 func (o *networkOptions) complete() (err error) {

@@ -32,7 +32,7 @@ type node struct {
 func startNode(ctx context.Context, o *options, log *slog.Logger) (*node, error) {
 	n := &node{agentHost: agentHost{process: newProcess(ctx), options: o, log: log, control: &control.Server{}}}
 	saveMemory(n.process, serverLeeway)
-	for _, step := range []func(context.Context) error{n.openDir, n.openPKI, n.openPlane, n.startControl, n.waitReady, n.startServers, n.startLocalAgent, n.startClients} {
+	for _, step := range []func(context.Context) error{n.openDir, n.meetCluster, n.openPKI, n.openPlane, n.startControl, n.waitReady, n.noteJoined, n.startServers, n.startLocalAgent, n.startClients} {
 		if err := step(ctx); err != nil {
 			return nil, joinStop(err, n.process)
 		}
@@ -51,10 +51,7 @@ func (n *node) openDir(context.Context) (err error) {
 	return nil
 }
 
-func (n *node) openPKI(ctx context.Context) (err error) {
-	if err := n.fetchKeys(ctx); err != nil {
-		return err
-	}
+func (n *node) openPKI(context.Context) (err error) {
 	o := n.options
 	ips := o.node.netIPs()
 	if bind := net.ParseIP(o.bindAddress); !bind.IsUnspecified() {
@@ -105,12 +102,14 @@ func (n *node) openPlane(context.Context) (err error) {
 		PeerAddress:       net.JoinHostPort(o.node.ip, strconv.Itoa(o.store.peerPort)),
 		NodeName:          o.node.name,
 		Join:              o.store.members,
+		NoBootstrap:       len(o.store.join) > 0,
 		AdvertiseAddress:  address,
 		ServiceCIDR:       o.network.serviceCIDRs[0],
 		ClusterCIDR:       o.network.clusterCIDRs[0],
 		ClusterDNS:        o.network.dnsIPs(),
 		SecondServiceCIDR: second(o.network.serviceCIDRs),
 		SecondClusterCIDR: second(o.network.clusterCIDRs),
+		Cluster:           o.network.asCluster(),
 		HistoryRetention:  o.store.historyRetention,
 		Audit:             o.audit.config,
 		Encryption:        o.encryption.config,

@@ -70,6 +70,7 @@ func parse(cmd *cobra.Command, o *options) error {
 		return err
 	}
 	o.store.portGiven = cmd.Flags().Changed("client-port")
+	o.network.note(cmd.Flags())
 	return o.complete()
 }
 

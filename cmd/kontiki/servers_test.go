@@ -26,8 +26,6 @@ func newServer(t *testing.T, name string) *testServer {
 	}
 }
 
-func (s *testServer) peerURL() string { return "https://" + s.address + ":" + s.peers }
-
 func (s *testServer) args(more ...string) []string {
 	return append([]string{"server", "--agent=false", "--data-dir", s.dir, "--node-name", s.name, "--bind-address", s.address, "--node-ip", s.address,
 		"--https-port", s.https, "--client-port", s.clientPort, "--peer-port", s.peers}, more...)
@@ -119,7 +117,7 @@ func startThree(t *testing.T) (a, b, c *testServer) {
 	a.ready()
 	for _, s := range []*testServer{b, c} {
 		s.copyKeys(a)
-		s.start("--join", a.peerURL())
+		s.start("--join", a.url())
 		s.ready()
 	}
 	a.voters(3)
@@ -141,7 +139,7 @@ func TestServers(t *testing.T) {
 	c.stop() // hands leadership over
 	b.kubectl("create", "configmap", "second")
 
-	c.start("--join", a.peerURL()) // as a unit file would: it is a member already
+	c.start("--join", a.url()) // as a unit file would: it is a member already
 	c.ready()
 	require.Equal(t, "configmap/second", c.kubectl("get", "configmap", "second", "-o", "name"))
 	for _, s := range []*testServer{a, b, c} {
@@ -150,7 +148,7 @@ func TestServers(t *testing.T) {
 	c.start() // a cold start, the last one first
 	require.Eventually(t, func() bool { _, _, code := run("store", "status", "--data-dir", c.dir); return code == 0 }, 20*time.Second, 50*time.Millisecond,
 		"one can look into a member that waits for a quorum")
-	b.start("--join", a.peerURL())
+	b.start("--join", a.url())
 	b.ready()
 	c.ready()
 	a.start()
@@ -161,13 +159,13 @@ func TestServers(t *testing.T) {
 	c.start()
 	require.Contains(t, c.fails(), "not a member of the cluster any more")
 	require.NoError(t, os.RemoveAll(filepath.Join(c.dir, "store")))
-	c.start("--join", a.peerURL()+","+b.peerURL())
+	c.start("--join", a.url()+","+b.url())
 	c.ready()
 	a.voters(3)
 
 	b.kill() // its disk is lost: it comes back empty
 	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "store")))
-	b.start("--join", a.peerURL())
+	b.start("--join", a.url())
 	b.ready()
 	a.voters(3)
 	require.Len(t, a.members(), 3)
@@ -184,7 +182,7 @@ func TestJoinErrors(t *testing.T) {
 	a.start()
 	a.ready()
 	b := newServer(t, "n2")
-	b.start("--join", a.peerURL())
+	b.start("--join", a.url())
 	require.Contains(t, b.fails(), "or copy the directory pki/ of a server of that cluster to "+filepath.Join(b.dir, "pki"))
 	require.NoDirExists(t, filepath.Join(b.dir, "pki"))
 
@@ -192,18 +190,18 @@ func TestJoinErrors(t *testing.T) {
 	b.ready()
 	b.stop()
 	require.NoError(t, os.Rename(filepath.Join(b.dir, "store"), filepath.Join(b.dir, "alone")))
-	b.start("--join", a.peerURL())
-	require.Contains(t, b.fails(), "store-ca.crt is not of that cluster")
+	b.start("--join", a.url())
+	require.Contains(t, b.fails(), "the keys in "+filepath.Join(b.dir, "pki")+" are not of that cluster")
 
 	b.copyKeys(a)
 	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "store")))
 	require.NoError(t, os.Rename(filepath.Join(b.dir, "alone"), filepath.Join(b.dir, "store")))
-	b.start("--join", a.peerURL())
+	b.start("--join", a.url())
 	require.Contains(t, b.fails(), "to join, move "+filepath.Join(b.dir, "store")+" away first")
 
 	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "store")))
 	b.name = "n1"
-	b.start("--join", a.peerURL())
+	b.start("--join", a.url())
 	require.Contains(t, b.fails(), "choose another node name")
 	b.name = "n2"
 	b.start("--join", "https://127.0.0.1:"+freePort(t))
@@ -234,7 +232,7 @@ func TestStoreRecover_RF11(t *testing.T) {
 	a.ready()
 	require.Equal(t, version, a.kubectl("get", "configmap", "later", "-o", "jsonpath={.metadata.resourceVersion}"))
 	for _, s := range []*testServer{b, c} {
-		s.start("--join", a.peerURL())
+		s.start("--join", a.url())
 		s.ready()
 	}
 	a.voters(3)
@@ -254,7 +252,7 @@ func TestStoreRecover_RF11(t *testing.T) {
 	out, errOut, _ := run("kubectl", "--kubeconfig", filepath.Join(b.dir, adminKubeconfig), "get", "--raw",
 		"/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=5&resourceVersion="+version)
 	require.Regexp(t, `"code": ?410|too old resource version|Expired`, out+errOut, "an old watch has to list anew")
-	a.start("--join", b.peerURL())
+	a.start("--join", b.url())
 	a.ready()
 	b.voters(2)
 	require.Equal(t, "configmap/kept", a.kubectl("get", "configmap", "kept", "-o", "name"))

@@ -24,8 +24,7 @@ type storeOptions struct {
 	join             []string // URLs as given
 	token            string   // as given
 	joinToken        *bootstraptoken.Join
-	server           string   // who hands out the keys
-	members          []string // their hosts and ports
+	members          []string // hosts and ports of the store's members, as a server there says
 	portGiven        bool     // the client port is no default: somebody counts on it
 	historyRetention time.Duration
 	raftLog          string
@@ -40,7 +39,7 @@ func (o *storeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.key, "store-key", "", "file with the key of --store-cert")
 	fs.IntVar(&o.clientPort, "client-port", 2379, "port of the store's etcd API; 0 to have none")
 	fs.IntVar(&o.peerPort, "peer-port", 2380, "port where the other members of the store reach this one; 0 to stay alone")
-	fs.StringSliceVar(&o.join, "join", nil, "join the store of the server whose peers' URL this is (https://HOST:2380), with --token or a copy of its pki/")
+	fs.StringSliceVar(&o.join, "join", nil, "URL of a server (https://HOST:6443) whose cluster this one joins, with --token or a copy of its pki/; may be several")
 	fs.StringVar(&o.raftLog, "raft-log", "", "where a new store keeps the raft log: wal (default) or boltdb; one in use stays where it is")
 	fs.Uint64Var(&o.snapshotCount, "snapshot-count", 10_000, "raft entries between two snapshots")
 	fs.DurationVar(&o.snapshotInterval, "snapshot-interval", 30*time.Second, "how often it is looked whether there are as many, roughly")
@@ -50,7 +49,6 @@ func (o *storeOptions) addFlags(fs *pflag.FlagSet) {
 // addJoinFlags adds what a new server needs of one that is there.
 func (o *storeOptions) addJoinFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.token, "token", "", "token with which a new server gets the cluster's keys (kontiki token create --for server); not needed any more once joined")
-	fs.StringVar(&o.server, "server", "", "URL of the API server that takes --token (default: the host of the first --join, port 6443)")
 }
 
 func (o *storeOptions) complete() error {

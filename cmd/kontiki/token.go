@@ -148,19 +148,11 @@ func (f *tokenFlags) create(cmd *cobra.Command, n *newToken, spec bootstraptoken
 	if server == "" {
 		server = advertised(cmd, client, config.Host)
 	}
+	flag := "--server"
 	if n.role == "server" {
-		host := strings.TrimSuffix(server, ":6443")
-		more := ""
-		if host == server { // the default would be another port
-			more = " --server " + server
-			if h, _, err := net.SplitHostPort(strings.TrimPrefix(server, "https://")); err == nil {
-				host = "https://" + h
-			}
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "kontiki server --join %s:%s%s --token %s\n", host, defaultPeerPort, more, text)
-		return err
+		flag = "--join"
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "kontiki agent --server %s --token %s\n", server, text)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "kontiki %s %s %s --token %s\n", n.role, flag, server, text)
 	return err
 }
 

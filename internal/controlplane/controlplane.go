@@ -20,6 +20,7 @@ import (
 	"kontiki/apiserver/storage"
 	"kontiki/apiserver/storage/encryption"
 	"kontiki/apiserver/storage/etcd"
+	"kontiki/internal/joining"
 	"kontiki/internal/pki"
 	"kontiki/raftstore"
 	"kontiki/raftstore/etcdapi"
@@ -45,6 +46,8 @@ type Config struct {
 	// Join has the addresses (host and port) of members whose cluster a new store joins, with the same PKI; without any
 	// it is a cluster of its own.
 	Join []string
+	// NoBootstrap keeps a new store from being a cluster of its own even if Join names nobody.
+	NoBootstrap bool
 	// ClientListener is where the store's etcd API is served; the control plane closes it. Nil: it is not.
 	ClientListener net.Listener
 	// AdvertiseAddress is where pods reach the API server, at the listener's port. No address means
@@ -55,6 +58,8 @@ type Config struct {
 	ServiceCIDR, SecondServiceCIDR, ClusterCIDR, SecondClusterCIDR netip.Prefix
 	// ClusterDNS is where nodes serve DNS to their pods; see apiserver.Config.
 	ClusterDNS []netip.Addr
+	// Cluster is what machines are told that join; the control plane adds the members.
+	Cluster joining.Cluster
 	// HistoryRetention is how long revisions can be read and watched from; 0 means for ever.
 	HistoryRetention time.Duration
 	// Access says who else is known to the API server and who else decides. The front proxy's CA is that of PKI if it has none.
@@ -125,7 +130,7 @@ func (c *ControlPlane) openStore() error {
 	}
 	c.store, err = raftstore.Open(raftstore.Config{
 		Dir: c.config.Dir, NodeID: id, Name: c.config.NodeName, Network: c.network(),
-		Bootstrap: len(c.config.Join) == 0, Join: c.config.Join, JoinTimeout: joinTimeout,
+		Bootstrap: len(c.config.Join) == 0 && !c.config.NoBootstrap, Join: c.config.Join, JoinTimeout: joinTimeout,
 		ClientURLs:       c.clientURLs(),
 		HistoryRetention: c.config.HistoryRetention,
 		RaftLog:          c.config.RaftLog,

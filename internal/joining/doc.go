@@ -6,5 +6,6 @@
 // the other end (pin.go). Nothing was sent until then, and above all not the secret part of the token.
 //
 // Agents go on with a signing request (nodeagent/certificates). Servers fetch the keys that all servers share (keys.go):
-// whoever has a token of the group bootstraptoken.ServerGroup can be everybody in the cluster.
+// whoever has a token of the group bootstraptoken.ServerGroup can be everybody in the cluster. What all machines must agree
+// on, and where the store's members are, the servers say, too (cluster.go): nobody has to give the same flags everywhere.
 package joining

@@ -10,4 +10,6 @@ var (
 	ErrImpostor = errors.New("the server shows the authority of the token's cluster, but its own certificate is not good for this address")
 	// ErrRefused says that the server does not take the token.
 	ErrRefused = errors.New("the server refuses the token")
+	// ErrProtocol says that a cluster's members and this program do not understand each other.
+	ErrProtocol = errors.New("the cluster has another protocol")
 )

@@ -21,8 +21,8 @@ import (
 // kontiki:server-keys is bound to bootstraptoken.ServerGroup.
 const KeysPath = "/kontiki/server-keys"
 
-// keysLimit bounds what is read: a dozen files of at most a few KiB each.
-const keysLimit = 1 << 20
+// answerLimit bounds what is read: of keys, a dozen files of at most a few KiB each.
+const answerLimit = 1 << 20
 
 // KeysHandler serves KeysPath. The caller has seen to it that whoever asks may have them.
 func KeysHandler(export func() (map[string][]byte, error), log *slog.Logger) http.Handler {
@@ -41,50 +41,60 @@ func KeysHandler(export func() (map[string][]byte, error), log *slog.Logger) htt
 }
 
 // FetchKeys returns the keys that the servers of a cluster share, from the API server at a URL, by a token.
-func FetchKeys(ctx context.Context, server string, token bootstraptoken.Join) (map[string][]byte, error) {
+func FetchKeys(ctx context.Context, server string, token bootstraptoken.Join) (files map[string][]byte, err error) {
+	err = getByToken(ctx, server, KeysPath, token, &files)
+	return files, err
+}
+
+// FetchKeysAs is FetchKeys by a certificate, for a server that is of the cluster already.
+func FetchKeysAs(ctx context.Context, server string, config *tls.Config) (files map[string][]byte, err error) {
+	err = getAs(ctx, server, KeysPath, config, &files)
+	return files, err
+}
+
+// getByToken gets JSON from a server once it is known to be of the token's cluster.
+func getByToken(ctx context.Context, server, path string, token bootstraptoken.Join, into any) error {
 	trusted, err := Trust(ctx, server, token.CAHash, time.Now())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	roots := x509.NewCertPool()
 	for _, c := range trusted {
 		roots.AddCert(c)
 	}
-	return fetch(ctx, server, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, "Bearer "+token.Token.Bearer())
+	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, DisableKeepAlives: true}
+	return get(ctx, transport, server, path, "Bearer "+token.Token.Bearer(), into)
 }
 
-// FetchKeysAs is FetchKeys by a certificate, for a server that is of the cluster already.
-func FetchKeysAs(ctx context.Context, server string, config *tls.Config) (map[string][]byte, error) {
-	return fetch(ctx, server, config, "")
+func getAs(ctx context.Context, server, path string, config *tls.Config, into any) error {
+	return get(ctx, &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}, server, path, "", into)
 }
 
-func fetch(ctx context.Context, server string, config *tls.Config, authorization string) (map[string][]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+KeysPath, nil)
+func get(ctx context.Context, transport http.RoundTripper, server, path, authorization string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+path, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
-	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, keysLimit))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: %s", ErrRefused, reason(answer.StatusCode, body))
+		return fmt.Errorf("%w: %s", ErrRefused, reason(answer.StatusCode, body))
 	}
-	var files map[string][]byte
-	if err := json.Unmarshal(body, &files); err != nil {
-		return nil, fmt.Errorf("%s: the answer cannot be read: %w", server, err)
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s: the answer cannot be read: %w", server, err)
 	}
-	return files, nil
+	return nil
 }
 
 // reason is what a refusal says. One that says nothing means that the server does not know the token.

@@ -165,7 +165,7 @@ func (l *Lab) join(ctx context.Context, h *Host) ([]string, error) {
 	}
 	token := strings.TrimSpace(out.String())
 	if h.Server {
-		return []string{"--join", "https://" + first.Address + ":2380", "--token", token}, nil
+		return []string{"--join", first.url(), "--token", token}, nil
 	}
 	return []string{"--token", token}, nil
 }
