@@ -29,8 +29,8 @@
 //     kernel has. Session affinity starts anew with the agent.
 //   - Where two Services claim an external IP and port, the one that is first by namespace and name has it.
 //
-// Services of other proxies (label service.kubernetes.io/service-proxy-name), headless ones and those of type ExternalName
-// have no rules.
+// Services of other proxies (label service.kubernetes.io/service-proxy-name), headless ones, those that the label
+// service.kubernetes.io/headless makes so, and those of type ExternalName have no rules; nor count slices with these labels.
 //
 // Read ruleset.go first.
 package proxy

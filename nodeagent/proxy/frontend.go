@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -28,8 +29,15 @@ type frontend struct {
 
 // handled says whether a Service is this proxy's business.
 func handled(s *corev1.Service) bool {
-	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone &&
-		s.Labels["service.kubernetes.io/service-proxy-name"] == ""
+	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone && !ofOthers(s)
+}
+
+// ofOthers says whether a Service or a slice has a label that keeps kube-proxy off it: it is another proxy's, or there are to be
+// no rules for it at all. Any value counts, as in kube-proxy's own selector.
+func ofOthers(o metav1.Object) bool {
+	_, another := o.GetLabels()["service.kubernetes.io/service-proxy-name"]
+	_, headless := o.GetLabels()[corev1.IsHeadlessService]
+	return another || headless
 }
 
 // frontendOf describes a port of a Service in one family; ok is false if the Service has no address of that family.

@@ -109,9 +109,10 @@ func (p *Proxy) follow(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// serviceOf is the key of the Service that a slice belongs to; noService for those that carry something else.
+// serviceOf is the key of the Service that a slice belongs to; noService for those that carry something else, or that are not
+// this proxy's business.
 func serviceOf(slice metav1.Object) string {
-	if slice.GetLabels()[discoveryv1.LabelServiceName] == "" {
+	if slice.GetLabels()[discoveryv1.LabelServiceName] == "" || ofOthers(slice) {
 		return noService
 	}
 	return slice.GetNamespace() + "/" + slice.GetLabels()[discoveryv1.LabelServiceName]

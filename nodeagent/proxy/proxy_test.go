@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"strings"
 	"syscall"
@@ -147,6 +148,40 @@ func TestInternalTrafficPolicyLocal(t *testing.T) {
 	_, err := w.client.DiscoveryV1().EndpointSlices("shop").Update(t.Context(), elsewhere, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	w.never("pod1", "10.96.0.20:80")
+}
+
+// TestLabelsKeepOff takes a slice, and then a Service, away from the proxy by the labels that Kubernetes has for it.
+func TestLabelsKeepOff(t *testing.T) {
+	w := newWorld(t)
+	w.serve("pod2", 8080)
+	w.start()
+	s := w.service("web", corev1.ServiceSpec{ClusterIP: "10.96.0.20"}, map[string]bool{"pod2": true})
+	w.eventually("pod2 10.244.0.11", "pod1", "tcp", "10.96.0.20:80")
+	label := func(slice, service map[string]string) {
+		labelled := sliceOf(s, map[string]bool{"pod2": true})
+		maps.Copy(labelled.Labels, slice)
+		_, err := w.client.DiscoveryV1().EndpointSlices("shop").Update(t.Context(), labelled, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		s.Labels = service
+		_, err = w.client.CoreV1().Services("shop").Update(t.Context(), s, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	unanswered := func() {
+		require.Eventually(t, func() bool {
+			_, err := w.ask("pod1", "tcp", "10.96.0.20:80")
+			return err != nil
+		}, time.Minute, 20*time.Millisecond)
+	}
+	for _, name := range []string{corev1.IsHeadlessService, "service.kubernetes.io/service-proxy-name"} {
+		label(map[string]string{name: ""}, nil)
+		unanswered()
+		label(nil, nil)
+		w.eventually("pod2 10.244.0.11", "pod1", "tcp", "10.96.0.20:80")
+		label(nil, map[string]string{name: ""})
+		unanswered()
+		label(nil, nil)
+		w.eventually("pod2 10.244.0.11", "pod1", "tcp", "10.96.0.20:80")
+	}
 }
 
 // TestRestart_NW06 restarts the proxy five times under an open connection and a UDP flow.
