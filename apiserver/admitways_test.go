@@ -81,6 +81,7 @@ func TestEveryWayPassesAdmission(t *testing.T) {
 		{"GET", podsPath + "/p/attach?stdout=1", "", "CONNECT pods/attach default/p kubernetes-admin PodAttachOptions (- → v1.PodAttachOptions) -"},
 		{"GET", podsPath + "/p/portforward?ports=80", "", "CONNECT pods/portforward default/p kubernetes-admin PodPortForwardOptions (- → v1.PodPortForwardOptions) -"},
 		{"PUT", podsPath + "/p/proxy/a/", "", "CONNECT pods/proxy default/p kubernetes-admin PodProxyOptions (- → v1.PodProxyOptions) -"},
+		{"OPTIONS", podsPath + "/p/proxy/a/", "", "CONNECT pods/proxy default/p kubernetes-admin PodProxyOptions (- → v1.PodProxyOptions) -"},
 		{"GET", "/api/v1/nodes/n/proxy/metrics", "", "CONNECT nodes/proxy /n kubernetes-admin NodeProxyOptions (- → v1.NodeProxyOptions) -"},
 		{"GET", "/api/v1/namespaces/default/services/s/proxy/", "", "CONNECT services/proxy default/s kubernetes-admin ServiceProxyOptions (- → v1.ServiceProxyOptions) -"},
 		{"POST", podsPath + "/p/binding", `{"metadata":{"name":"p"},"target":{"name":"n"}}`, "CREATE pods/binding default/p kubernetes-admin Binding (- → v1.Binding) v1.CreateOptions"},

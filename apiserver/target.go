@@ -187,6 +187,10 @@ func verbOf(r *http.Request, t *target) string {
 			return "delete"
 		}
 		return "deletecollection"
+	case http.MethodOptions: // Kubernetes has no word for it: only a role with * allows it there, and here
+		if t.sub != nil && t.sub.Name == "proxy" {
+			return "options"
+		}
 	}
 	return ""
 }
@@ -198,7 +202,7 @@ func (t *target) allows(verb string) bool {
 		return false
 	}
 	if t.sub != nil {
-		return slices.Contains(t.sub.Verbs, verb)
+		return verb == "options" || slices.Contains(t.sub.Verbs, verb)
 	}
 	if t.resource.Namespaced && t.namespace == "" && verb != "list" && verb != "watch" {
 		return false
