@@ -83,7 +83,9 @@ func (c *cluster) heldAddresses() string {
 // back; one that must wait gets the next that is free.
 func TestLoadBalancerAddresses(t *testing.T) {
 	c := balancedCluster(t, "192.0.2.252/30") // without 192.0.2.255
-	c.balance("wishes", func(s *corev1.Service) { s.Annotations = map[string]string{loadbalancer.AddressesAnnotation: "192.0.2.253"} })
+	c.balance("wishes", func(s *corev1.Service) {
+		s.Annotations = map[string]string{loadbalancer.AddressesAnnotation: "192.0.2.253"}
+	})
 	c.awaitAddress("wishes", "192.0.2.253")
 	c.balance("other", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/cloud") })
 	c.balance("plain", nil)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"kontiki/nodeagent/announce"
 	"kontiki/nodeagent/dns"
 	"kontiki/nodeagent/network"
 	"kontiki/nodeagent/policy"
@@ -43,6 +44,8 @@ type clusterNetwork struct {
 	rules *policy.Enforcer // nil there, too, and where NetworkPolicies are somebody else's
 	names *dns.Server      // nil where its addresses cannot be had
 	lock  net.Listener
+	// balancers announces the addresses of load balancers; nil where Services cannot be reached.
+	balancers *announce.Announcer
 
 	packets   []net.PacketConn
 	listeners []net.Listener
@@ -77,6 +80,11 @@ func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory, pods
 		a.log.Warn("Services cannot be reached on this node", "err", err)
 	} else {
 		n.proxy = rules
+		if n.balancers, err = announce.New(announce.Config{
+			Node: a.cfg.NodeName, Client: a.client, Informers: factory, Events: a.recorder, Log: a.cfg.Log,
+		}); err != nil {
+			a.log.Warn("addresses of load balancers are not announced by this node", "err", err)
+		}
 	}
 	n.rules = a.openPolicies(factory, pods)
 	if err := n.openDNS(a, factory); err != nil {
@@ -140,6 +148,9 @@ func (n *clusterNetwork) run(ctx context.Context, log *slog.Logger) {
 	}
 	if n.proxy != nil {
 		start("service proxy", func() error { return n.proxy.Run(ctx) })
+	}
+	if n.balancers != nil {
+		start("load balancer addresses", func() error { return n.balancers.Run(ctx) })
 	}
 	if n.rules != nil {
 		start("NetworkPolicies", func() error { return n.rules.Run(ctx) })

@@ -1,0 +1,107 @@
+package announce
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// period is how often a node renews and looks.
+	period = 2 * time.Second
+	// confidence is how long after a renewal a node knows that the others take it for alive.
+	confidence = 5 * time.Second
+	// deadAfter is how long the others wait for a renewal.
+	deadAfter = 8 * time.Second
+	// introduction is how long a node waits after its first renewal before it takes anything: the others look every period.
+	introduction = 3 * time.Second
+	// apiTimeout bounds the two requests of a period.
+	apiTimeout = 2 * time.Second
+)
+
+// aliveAnnotation of a node's Lease is when its announcer last said that it is alive. The Lease itself is the node
+// reporter's, which renews it more slowly and does so also where nobody announces.
+const aliveAnnotation = "kontiki.io/announcer-alive"
+
+// members are the nodes that announce. Whether one is alive is judged by the own clock alone: since when what it says has
+// not changed here.
+type members struct {
+	self   string
+	client kubernetes.Interface
+
+	seen      map[string]renewal // by node
+	confirmed time.Time          // when the last renewal began that succeeded
+	since     time.Time          // when the first of those began that followed one another in time
+}
+
+type renewal struct {
+	text string
+	at   time.Time // when it was first seen
+}
+
+// refresh renews the own Lease and reads those of the others.
+func (m *members) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	began := time.Now()
+	leases := m.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]string{aliveAnnotation: began.UTC().Format(time.RFC3339Nano)}},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := leases.Patch(ctx, m.self, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	list, err := leases.List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // what a server has at hand is new enough
+	if err != nil {
+		return err
+	}
+	if !m.isConfident(began) {
+		m.seen = nil // what looks old may only have been out of sight
+		m.since = began
+	}
+	m.observe(list.Items, time.Now())
+	m.confirmed = began
+	return nil
+}
+
+func (m *members) observe(leases []coordinationv1.Lease, now time.Time) {
+	next := map[string]renewal{}
+	for _, l := range leases {
+		text := l.Annotations[aliveAnnotation]
+		if text == "" {
+			continue
+		}
+		if known, ok := m.seen[l.Name]; ok && known.text == text {
+			next[l.Name] = known
+			continue
+		}
+		next[l.Name] = renewal{text: text, at: now}
+	}
+	m.seen = next
+}
+
+// isConfident says whether the others still take this node for alive.
+func (m *members) isConfident(now time.Time) bool { return now.Sub(m.confirmed) < confidence }
+
+// isKnown says whether the others have seen that this node is alive, and have left it what is its to have.
+func (m *members) isKnown(now time.Time) bool { return now.Sub(m.since) >= introduction }
+
+// alive are the nodes whose renewals are seen, the own among them.
+func (m *members) alive(now time.Time) []string {
+	out := []string{m.self}
+	for name, r := range m.seen {
+		if name != m.self && now.Sub(r.at) < deadAfter {
+			out = append(out, name)
+		}
+	}
+	return out
+}
