@@ -140,7 +140,7 @@ func (w *world) eventually(want, from, network, to string) {
 	w.t.Helper()
 	var got string
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if got, err = w.ask(from, network, to); err == nil && got == want {
 			return
 		}
