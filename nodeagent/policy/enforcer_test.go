@@ -127,7 +127,8 @@ func TestProtect(t *testing.T) {
 	r := w.run(client, nil)
 	r.answer()
 	require.NoError(t, r.Protect(t.Context(), web.pod.UID, parsed(web.addresses)))
-	w.eventuallyJudged("policies are known", model{denyAll("shop", webPods)}, w.about("web1"))
+	w.await(func() bool { return strings.Contains(w.listed("node1"), "jump in6/shop/deny-all") }, func() string { return w.listed("node1") })
+	w.judge("bound", model{denyAll("shop", webPods)}, w.about("web1")) // by its policy: a pod that is closed looks the same
 	require.NoError(t, r.Protect(t.Context(), db.pod.UID, parsed(db.addresses)))
 	w.judge("another pod is not bound", model{denyAll("shop", webPods)}, w.about("db1"))
 
