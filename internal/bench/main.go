@@ -31,18 +31,20 @@ func fail(err error) {
 
 // options are what flags say.
 type options struct {
-	bin     string
-	api     apiload.Config // of the loads on the API server
-	target  string         // kubeconfig of the API server that they are for; "" for a node of the bench's own
-	node    bool
-	chain   bool
-	custom  bool
-	compare *compare.Options // nil: the store is left out
+	bin      string
+	api      apiload.Config // of the loads on the API server
+	target   string         // kubeconfig of the API server that they are for; "" for a node of the bench's own
+	node     bool
+	chain    bool
+	custom   bool
+	labKills int              // -1: no lab
+	compare  *compare.Options // nil: the store is left out
 }
 
 func readFlags() (o options) {
 	bin := flag.String("bin", "bin", "directory of what `make build` made")
-	part := flag.String("part", "", "store, chain, custom or node: that part alone (default all, or store with -only)")
+	part := flag.String("part", "", "store, chain, custom, node or lab: that part alone (default all, or store with -only)")
+	kills := flag.Int("kills", 30, "lab: how often the leader is killed")
 	each := flag.Duration("time", 3*time.Second, "node: how long each load runs")
 	seconds := flag.Float64("seconds", 1, "store: how long each load runs")
 	rounds := flag.Int("rounds", 3, "store: rounds, of which medians are taken")
@@ -58,11 +60,14 @@ func readFlags() (o options) {
 	flag.Parse()
 
 	o = options{bin: *bin, api: apiload.Config{Each: *each}, target: *kubeconfig, node: *part == "node" || *part == "" && *only == "",
-		chain: *part == "chain" || *part == "" && *only == "", custom: *part == "custom" || *part == "" && *only == ""}
+		chain: *part == "chain" || *part == "" && *only == "", custom: *part == "custom" || *part == "" && *only == "", labKills: -1}
+	if *part == "lab" || *part == "" && *only == "" {
+		o.labKills = *kills
+	}
 	if *apiOnly != "" {
 		o.api.Only = strings.Split(*apiOnly, ",")
 	}
-	if *part == "node" || *part == "chain" || *part == "custom" || *kubeconfig != "" {
+	if *part == "node" || *part == "chain" || *part == "custom" || *part == "lab" || *kubeconfig != "" {
 		return o
 	}
 	o.compare = &compare.Options{
@@ -116,6 +121,11 @@ func bench(ctx context.Context, o options) error {
 	if o.custom {
 		if err := benchCustom(ctx, o.bin, dir, o.api); err != nil {
 			return fmt.Errorf("custom resources: %w", err)
+		}
+	}
+	if o.labKills >= 0 {
+		if err := benchLab(ctx, o.bin, dir, o.labKills); err != nil {
+			return fmt.Errorf("lab: %w", err)
 		}
 	}
 	if !o.node {

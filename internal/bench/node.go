@@ -163,16 +163,21 @@ func (n *node) client() (kubernetes.Interface, error) {
 // reportMemory prints the resident set, and how much of it is not the program's own pages.
 func (n *node) reportMemory(what string) error {
 	kilobytes, err := n.memory()
-	if err != nil {
-		return err
+	if err == nil {
+		report(what, "%s", inMemory(kilobytes))
 	}
-	report(what, "%d MiB resident, %d MiB of it anonymous", kilobytes["VmRSS:"]>>10, kilobytes["RssAnon:"]>>10)
-	return nil
+	return err
 }
 
-// memory is what /proc says of the process, in KiB.
-func (n *node) memory() (map[string]int, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+func (n *node) memory() (map[string]int, error) { return memoryOf(n.cmd.Process.Pid) }
+
+func inMemory(kilobytes map[string]int) string {
+	return fmt.Sprintf("%d MiB resident, %d MiB of it anonymous", kilobytes["VmRSS:"]>>10, kilobytes["RssAnon:"]>>10)
+}
+
+// memoryOf is what /proc says of a process, in KiB.
+func memoryOf(pid int) (map[string]int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +211,11 @@ func (n *node) reportIdleCPU(ctx context.Context) error {
 	return nil
 }
 
-// cpuTicks is the time that the process has used: fields 14 and 15 of proc(5)'s stat, counted behind the name.
-func (n *node) cpuTicks() (int, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+func (n *node) cpuTicks() (int, error) { return ticksOf(n.cmd.Process.Pid) }
+
+// ticksOf is the time that the process has used: fields 14 and 15 of proc(5)'s stat, counted behind the name.
+func ticksOf(pid int) (int, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}

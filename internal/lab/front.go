@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -111,15 +112,21 @@ func (l *Lab) probeClient() (*http.Client, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	// A connection for each question: one that is kept may hang in a partition that is over.
-	return &http.Client{Timeout: frontPatience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}, nil
+	// It speaks HTTP/1.1, where a connection on which an answer does not come in time is given up.
+	return &http.Client{Timeout: frontPatience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}, nil
 }
 
 // watch asks a server again and again whether it is ready. Connections to one that is not any more end, so that their clients
 // come back and get another.
+// One that only takes long is asked once more: on a busy machine that is no sign of anything.
 func (f *front) watch(ctx context.Context, s *server) error {
+	slow := false
 	for {
-		s.set(f.isReady(ctx, s), f.log)
+		ready, timeout := f.ask(ctx, s)
+		if !timeout || slow {
+			s.set(ready, f.log)
+		}
+		slow = timeout
 		select {
 		case <-time.After(frontEvery):
 		case <-ctx.Done():
@@ -128,18 +135,20 @@ func (f *front) watch(ctx context.Context, s *server) error {
 	}
 }
 
-func (f *front) isReady(ctx context.Context, s *server) bool {
+// ask says whether a server is ready, and whether it did not answer in time.
+func (f *front) ask(ctx context.Context, s *server) (ready, timeout bool) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.address+"/readyz", nil)
 	if err != nil {
-		return false
+		return false, false
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return false
+		late := net.Error(nil)
+		return false, errors.As(err, &late) && late.Timeout()
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode == http.StatusOK
+	return response.StatusCode == http.StatusOK, false
 }
 
 func (s *server) set(ready bool, log *slog.Logger) {
