@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,11 +13,12 @@ import (
 
 // background is a kontiki that runs beside a test, with its log in a file.
 type background struct {
-	t     *testing.T
-	log   string
-	env   []string  // in addition
-	cmd   *exec.Cmd // nil: not started yet
-	ended chan struct{}
+	t       *testing.T
+	log     string
+	env     []string  // in addition
+	program string    // another file than this one
+	cmd     *exec.Cmd // nil: not started yet
+	ended   chan struct{}
 }
 
 // newBackground makes one that is killed with the test.
@@ -29,6 +31,7 @@ func newBackground(t *testing.T) *background {
 func (b *background) run(args ...string) {
 	b.t.Helper()
 	b.cmd, b.ended = program(args...), make(chan struct{})
+	b.cmd.Path = cmp.Or(b.program, b.cmd.Path)
 	b.cmd.Env = append(b.cmd.Env, b.env...)
 	log, err := os.OpenFile(b.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	require.NoError(b.t, err)

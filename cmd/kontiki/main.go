@@ -52,7 +52,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(serverCommand(), devCommand(), agentCommand(), kubectlCommand(), historyCommand(),
-		imageCommand(), ctrCommand(), tokenCommand(), certsCommand(), labCommand(), storeCommand(), versionCommand())
+		imageCommand(), ctrCommand(), tokenCommand(), certsCommand(), labCommand(), storeCommand(), installCommand(), uninstallCommand(), versionCommand())
 	helpForGroups(root)
 	return root
 }

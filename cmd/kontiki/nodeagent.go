@@ -82,11 +82,10 @@ func (h *agentHost) startAgent(credentials nodeCredentials) error {
 		if !h.stopContainers {
 			return nil
 		}
-		err := stopPods(h.ctx, conn)
-		if o.runtime != "simulated" {
-			err = errors.Join(err, nodeagent.UnmountVolumes(h.dir.join("agent")), nodeagent.RemoveServiceRules(h.ctx))
+		if o.runtime == "simulated" {
+			return stopPods(h.ctx, conn)
 		}
-		return err
+		return h.removePods(conn)
 	})
 	agent, err := nodeagent.New(nodeagent.Config{
 		ClusterNetwork: h.clusterNetwork(),
@@ -108,6 +107,11 @@ func (h *agentHost) startAgent(credentials nodeCredentials) error {
 	}
 	h.start(part{"node agent", agent.Run})
 	return nil
+}
+
+// removePods stops the containers of a node whose agent does not run, and removes what the agent made for them.
+func (h *agentHost) removePods(conn grpc.ClientConnInterface) error {
+	return errors.Join(stopPods(h.ctx, conn), nodeagent.UnmountVolumes(h.dir.join("agent")), nodeagent.RemoveServiceRules(h.ctx))
 }
 
 // clusterNetwork is what the agent needs for Services; nil where pods are only simulated.
