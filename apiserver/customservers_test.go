@@ -63,6 +63,7 @@ func TestDefinitionWaitsForItsInstances(t *testing.T) {
 	require.Eventually(t, func() bool { return c.get(boats+"/held").ok().object().GetDeletionTimestamp() != nil }, frameTimeout, 5*time.Millisecond)
 	ending := c.get(definitionsPath + "/boats.example.com").ok().object()
 	require.Contains(t, fmt.Sprint(ending.Object["status"]), "InstanceDeletionPending")
+	c.patch(definitionsPath+"/boats.example.com", mergePatch, `{"metadata":{"labels":{"still":"mine"}}}`).ok()
 	c.patch(boats+"/held", mergePatch, `{"metadata":{"finalizers":null}}`).ok()
 	require.Eventually(t, func() bool { return c.get(definitionsPath+"/boats.example.com").code == 404 }, frameTimeout, 5*time.Millisecond)
 }

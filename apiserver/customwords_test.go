@@ -58,6 +58,25 @@ func TestWhatDefinitionsKeep(t *testing.T) {
 	c.patch(boats+"/a/status", mergePatch, `{}`).fails(404, metav1.StatusReasonNotFound, "")
 }
 
+// A status may have a default, as that of the Gateway API; it is there before any controller has come.
+func TestDefaultOfAStatus(t *testing.T) {
+	_, c := start(t)
+	c.post(definitionsPath, strings.Replace(boatDefinition(`"subresources":{"status":{}},`, ""), `"status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}`,
+		`"status":{"type":"object","default":{"conditions":[{"type":"Afloat","status":"Unknown"}]},"properties":{"conditions":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"status":{"type":"string"}}}}}}`, 1)).ok()
+	want := map[string]any{"conditions": []any{map[string]any{"type": "Afloat", "status": "Unknown"}}}
+	require.Equal(t, want, c.post(boats, boat("a", `,"status":{"conditions":[{"type":"Afloat","status":"True"}]}`)).ok().object().Object["status"])
+	require.Equal(t, want, c.get(boats + "/a").ok().object().Object["status"])
+}
+
+// What documents say of a resource decides how kubectl apply patches it.
+func TestDocumentsNameThePatchTypes(t *testing.T) {
+	_, c := start(t)
+	c.post(definitionsPath, boatDefinition("", "")).ok()
+	soon(t, func() bool { return c.get("/openapi/v3/apis/example.com/v1").code == 200 })
+	require.NotContains(t, string(c.get("/openapi/v3/apis/example.com/v1").ok().body), "application/strategic-merge-patch+json")
+	require.Contains(t, string(c.get("/openapi/v3/api/v1").ok().body), "application/strategic-merge-patch+json")
+}
+
 // Selectable fields choose what a watch shows, and what a deletion of many takes.
 func TestSelectableFieldsEverywhere(t *testing.T) {
 	_, c := start(t)

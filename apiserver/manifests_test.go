@@ -86,7 +86,7 @@ func applyManifest(t *testing.T, cluster *testcluster.Cluster, run runKubectl, f
 // freeNamespaces does what the namespace controller would: what is in a namespace that is going goes, then itself.
 func freeNamespaces(t *testing.T, cluster *testcluster.Cluster) {
 	t.Helper()
-	for _, namespace := range []string{"edge", "monitor", "data", "gitops"} {
+	for _, namespace := range []string{"edge", "monitor", "data", "gitops", "pki", "monitoring", "doors", "apps"} {
 		out, code := kubectl(cluster, "get", "namespace", namespace, "--ignore-not-found", "-o", "name")
 		require.Zero(t, code, out)
 		if out == "" {

@@ -47,10 +47,10 @@ func (t *target) validateUpdate(ctx context.Context, obj, old runtime.Object) fi
 func anyName(string, bool) []string { return nil }
 
 // validateFinalizers wants a domain in every finalizer that Kubernetes itself does not know, so that
-// two controllers never mean different things by one name. On custom resources others are as common as they are unwise:
-// their strategy warns of them.
+// two controllers never mean different things by one name. Custom resources have others as often as they are unwise: their
+// strategy warns of them.
 func (t *target) validateFinalizers(m metav1.Object) (faults field.ErrorList) {
-	if t.resource.Model != nil {
+	if t.resource.Strategy.AnyFinalizer {
 		return nil
 	}
 	for i, name := range m.GetFinalizers() {

@@ -138,6 +138,7 @@ func (s *served) strategy() registry.Strategy {
 		Validate:         s.validate,
 		ValidateUpdate:   s.validateUpdate,
 		UpdateRulesOnly:  true,
+		AnyFinalizer:     true,
 		Warnings:         finalizerWarnings,
 
 		NeedsResourceVersion: true,

@@ -84,6 +84,15 @@ var (
 	}
 )
 
+// patchTypes are the forms of patches that a resource takes. kubectl apply sends a strategic merge patch to whatever says that it
+// takes one; custom resources do not.
+func (n names) patchTypes() []string {
+	if n.Model == nil {
+		return patchTypes
+	}
+	return slices.DeleteFunc(slices.Clone(patchTypes), func(t string) bool { return t == "application/strategic-merge-patch+json" })
+}
+
 // rootOf is where the paths of a group version begin.
 func rootOf(gv schema.GroupVersion) string { return "/" + pathOf(gv) }
 
@@ -164,7 +173,7 @@ func (n names) object() []operation {
 		},
 		{
 			method: "PATCH", action: "patch", id: n.id("patch", ""), summary: "partially update the specified " + n.Kind,
-			kind: gvk, body: patchType, answer: body, success: 200, parameters: patchParams, consumes: patchTypes,
+			kind: gvk, body: patchType, answer: body, success: 200, parameters: patchParams, consumes: n.patchTypes(),
 		},
 		{
 			method: "DELETE", action: "delete", id: n.id("delete", ""), summary: "delete a " + n.Kind,
@@ -230,7 +239,7 @@ func (n names) subresource(s *registry.Subresource) []operation {
 			o.success = 201
 		case "patch":
 			if o.answer != nil {
-				o.body, o.consumes, o.parameters = patchType, patchTypes, patchParams
+				o.body, o.consumes, o.parameters = patchType, n.patchTypes(), patchParams
 			}
 		}
 		out = append(out, o)

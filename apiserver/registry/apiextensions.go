@@ -33,6 +33,7 @@ func customResourceDefinitions() *Resource {
 		Validate:         definitionFaults(validation.ValidateCustomResourceDefinition, true),
 		ValidateUpdate:   definitionUpdateFaults(validation.ValidateCustomResourceDefinitionUpdate),
 		UpdateRulesOnly:  true,
+		AnyFinalizer:     true,
 		Warnings:         definitionWarnings,
 
 		NeedsResourceVersion: true,

@@ -97,6 +97,10 @@ type Strategy struct {
 	// status of a kind that has it as a subresource.
 	Resets []string
 
+	// AnyFinalizer lets finalizers be named without a path: those of custom resources are, and the one that
+	// Kubernetes itself puts on their definitions.
+	AnyFinalizer bool
+
 	// UpdateRulesOnly is for kinds of which Kubernetes judges nothing but the change on an update: Validate does
 	// not run then.
 	UpdateRulesOnly bool
