@@ -83,6 +83,13 @@ if missing nginx; then
 	sed -i '1i daemon off;' "$work/nginx/etc/nginx/nginx.conf"
 	save nginx -name $e2e/nginx:1.27.0-2 -name $e2e/nginx:1.28.0-2 -cmd nginx
 fi
+if missing regression; then
+	mkdir "$work/regression"
+	cp "$CONFORMANCE/go.mod" "$CONFORMANCE/go.sum" "$work" # shared/ may be read-only
+	(cd "$work" && CGO_ENABLED=0 GOFLAGS="-mod=mod -trimpath -buildvcs=false" "$GO" build -ldflags "-s -w" \
+		-o "$work/regression/regression-issue-74839" k8s.io/kubernetes/test/images/regression-issue-74839)
+	save regression -name $e2e/regression-issue-74839:1.5 -entrypoint /regression-issue-74839
+fi
 if missing pause; then
 	mkdir "$work/pause"
 	source=$(cd "$CONFORMANCE" && "$GO" list -mod=mod -m -f '{{.Dir}}' k8s.io/kubernetes)/build/pause/linux/pause.c

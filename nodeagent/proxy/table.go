@@ -57,7 +57,11 @@ func (f family) begin(tx *knftables.Transaction) {
 		fmt.Sprintf("meta mark and %s != 0 meta mark set meta mark xor %s masquerade fully-random", masqueradeMark, masqueradeMark),
 		// A pod that reaches itself would see its own address and answer past the translation (NW-03).
 		fmt.Sprintf("ct status dnat %s saddr . %s daddr @%s masquerade fully-random", word, word, hairpinSet))
-	for _, hook := range []knftables.BaseChainHook{knftables.InputHook, knftables.ForwardHook, knftables.OutputHook} {
+	for _, hook := range []knftables.BaseChainHook{knftables.InputHook, knftables.OutputHook} {
 		nftables.AddBase(tx, "filter-"+string(hook), knftables.FilterType, hook, knftables.FilterPriority, "ct state new jump unserved")
 	}
+	// A packet that fits no flow would pass untranslated, and the other side would reset a connection that is well
+	// (kubernetes/kubernetes#74839).
+	nftables.AddBase(tx, "filter-forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority,
+		"ct state invalid drop", "ct state new jump unserved")
 }
