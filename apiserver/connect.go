@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -31,6 +33,10 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request, t *target) erro
 	if err != nil {
 		return t.storeError(err, name)
 	}
+	if rootless(r, t) {
+		redirectToRoot(w, r)
+		return nil
+	}
 	switch o := obj.Object().(type) {
 	case *corev1.Pod:
 		node, err := s.nodeOf(r, o)
@@ -48,6 +54,19 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request, t *target) erro
 		return s.nodes.Service(w, r, o, slices, t.name, t.subpath)
 	}
 	return errNotFoundPath()
+}
+
+// rootless says whether a client reads /…/proxy, which leads nowhere by relative links: only /…/proxy/ does. As Kubernetes, it
+// is sent there (kubernetes/kubernetes#4958), but not with an upgrade, which no client repeats.
+func rootless(r *http.Request, t *target) bool {
+	return t.sub.Name == "proxy" && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		t.subpath == "" && !strings.HasSuffix(r.URL.Path, "/") && r.Header.Get("Upgrade") == ""
+}
+
+func redirectToRoot(w http.ResponseWriter, r *http.Request) {
+	location := url.URL{Path: r.URL.Path + "/", RawQuery: r.URL.RawQuery}
+	w.Header().Set("Location", location.String())
+	w.WriteHeader(http.StatusMovedPermanently)
 }
 
 // nodeOf returns the node of a pod; nil if it has none that exists.
