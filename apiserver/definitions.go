@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,8 @@ var customResourceDefinitions = apiextensionsv1.SchemeGroupVersion.WithResource(
 
 // definitions keeps the rows of custom resources in the table as the definitions of the cluster say.
 type definitions struct {
-	s *Server
+	s       *Server
+	arrival arrival
 
 	mu      sync.Mutex             // guards what follows; the table's mutex is taken after it
 	known   map[string]*definition // by name
@@ -46,6 +48,7 @@ type definition struct {
 
 // retired rows are of no use once the requests that found them are over.
 type retired struct {
+	name string // of the definition
 	rows []*registry.Resource
 	at   time.Time
 }
@@ -98,7 +101,7 @@ func (d *definitions) takeAll(list *storage.List) {
 	defer d.mu.Unlock()
 	present := map[string]bool{}
 	for _, item := range list.Items {
-		present[nameOf(item)] = true
+		present[d.nameOf(item)] = true
 		d.take(item)
 	}
 	for name := range d.known {
@@ -114,7 +117,7 @@ func (d *definitions) takeEvent(event watch.Event) {
 	defer d.mu.Unlock()
 	switch event.Type {
 	case watch.Deleted:
-		d.drop(nameOf(event.Object))
+		d.drop(d.nameOf(event.Object))
 	case watch.Added, watch.Modified:
 		d.take(event.Object)
 	}
@@ -126,13 +129,19 @@ func (d *definitions) catchUp(ctx context.Context, resource schema.GroupVersionR
 	if resource.Group == "" {
 		return
 	}
-	found, err := d.s.storeOf(d.s.table.Lookup(customResourceDefinitions)).Get(ctx, "", resource.Resource+"."+resource.Group, storage.GetOptions{})
+	// Whoever guesses names costs the store one read at a time, however many they are.
+	revision, err := d.arrival.revision(ctx, d.s.kv.Revision)
+	if err != nil {
+		return
+	}
+	found, err := d.s.storeOf(d.s.table.Lookup(customResourceDefinitions)).Get(ctx, "", resource.Resource+"."+resource.Group,
+		storage.GetOptions{ResourceVersion: revisionString(revision)})
 	if err != nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known[nameOf(found)] != nil || found.Revision > d.reached { // else it has been deleted since
+	if d.known[d.nameOf(found)] != nil || found.Revision > d.reached { // else it has been deleted since
 		d.take(found)
 	}
 }
@@ -181,7 +190,7 @@ func (d *definitions) replace(crd *apiextensionsv1.CustomResourceDefinition, o *
 		_ = d.s.table.Replace(before, nil) // nothing is added
 	}
 	d.known[crd.Name] = next
-	d.retire(old)
+	d.retire(crd.Name, old)
 	d.s.apiServices.tableChanged()
 }
 
@@ -204,13 +213,13 @@ func (d *definitions) drop(name string) {
 	}
 	_ = d.s.table.Replace(old.rows.Served, nil) // nothing is added
 	delete(d.known, name)
-	d.retire(old)
+	d.retire(name, old)
 	d.s.apiServices.tableChanged()
 	d.reconsider(old.group)
 }
 
 // retire ends the watches of a definition's rows, and has them forgotten later.
-func (d *definitions) retire(old *definition) {
+func (d *definitions) retire(name string, old *definition) {
 	if old == nil || old.gone == nil {
 		return
 	}
@@ -219,7 +228,7 @@ func (d *definitions) retire(old *definition) {
 	if old.rows.Stored != nil && !slices.Contains(rows, old.rows.Stored) {
 		rows = append(slices.Clone(rows), old.rows.Stored)
 	}
-	d.retired = append(d.retired, retired{rows: rows, at: time.Now()})
+	d.retired = append(d.retired, retired{name: name, rows: rows, at: time.Now()})
 }
 
 // Rows are forgotten when the last request that may have found them has had its time.
@@ -237,7 +246,16 @@ func (d *definitions) forgetRetired(before time.Time) {
 	}
 	gone := slices.Clone(d.retired[:due])
 	d.retired = slices.Delete(d.retired, 0, due)
+	var ended []string
+	for _, r := range gone {
+		if d.known[r.name] == nil {
+			ended = append(ended, r.name)
+		}
+	}
 	d.mu.Unlock()
+	for _, name := range ended {
+		d.s.converter.Forget(name)
+	}
 	for _, r := range gone {
 		for _, row := range r.rows {
 			d.s.storage.Forget(row)
@@ -274,6 +292,6 @@ func fingerprintOf(crd *apiextensionsv1.CustomResourceDefinition) [sha256.Size]b
 	return sha256.Sum256(data)
 }
 
-func nameOf(o *watch.Object) string {
-	return o.Key[len("/registry/apiextensions.k8s.io/customresourcedefinitions/"):]
+func (d *definitions) nameOf(o *watch.Object) string {
+	return strings.TrimPrefix(o.Key, d.s.table.Lookup(customResourceDefinitions).Prefix+"/")
 }

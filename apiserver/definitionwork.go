@@ -21,6 +21,9 @@ import (
 // endRetry is how often a definition is looked at that cannot end yet, because somebody holds an instance.
 const endRetry = time.Second
 
+// instancePage is how many instances of a definition that ends are in memory at a time.
+const instancePage = 500
+
 // assign notes that there is work on a definition. d.mu is held.
 func (d *definitions) assign(crd *apiextensionsv1.CustomResourceDefinition) {
 	if crd.DeletionTimestamp != nil || !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) {
@@ -129,17 +132,20 @@ func (d *definitions) deleteInstances(ctx context.Context, crd *apiextensionsv1.
 		return !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil // nobody could create any
 	}
 	t := &target{verb: "deletecollection", resource: known.rows.Stored, store: d.s.storeOf(known.rows.Stored)}
-	list, err := t.store.List(ctx, storage.ListOptions{})
-	if err != nil {
-		return false, err
+	for page := (storage.ListOptions{Limit: instancePage}); ; {
+		list, err := t.store.List(ctx, page)
+		if err != nil {
+			return false, err
+		}
+		if err := d.s.deletePage(ctx, t, list.Items, &metav1.DeleteOptions{}); err != nil {
+			return false, err
+		}
+		if page.Continue = list.Continue; page.Continue == "" {
+			break
+		}
 	}
-	if err := d.s.deletePage(ctx, t, list.Items, &metav1.DeleteOptions{}); err != nil {
-		return false, err
-	}
-	if list, err = t.store.List(ctx, storage.ListOptions{Limit: 1}); err != nil {
-		return false, err
-	}
-	return len(list.Items) == 0, nil
+	left, err := t.store.List(ctx, storage.ListOptions{Limit: 1})
+	return err == nil && len(left.Items) == 0, err
 }
 
 // end takes the finalizer away, and with the last finalizer the definition.

@@ -31,6 +31,7 @@ var reviewVersions = []string{"v1", "v1beta1"}
 // Webhooks convert between versions by asking webhooks. (KEP-598; the answers are checked as Kubernetes checks them.)
 type Webhooks struct {
 	endpoint func(ctx context.Context, namespace, service string, port int32) (string, error)
+	closing  chan struct{} // closed by Close, which ends what is under way
 
 	mu      sync.Mutex                // guards clients
 	clients map[string]webhookOfOwner // by definition
@@ -45,11 +46,22 @@ var _ Converter = (*Webhooks)(nil)
 
 // NewWebhooks makes a Converter. endpoint finds an endpoint of a Service.
 func NewWebhooks(endpoint func(ctx context.Context, namespace, service string, port int32) (string, error)) *Webhooks {
-	return &Webhooks{endpoint: endpoint, clients: map[string]webhookOfOwner{}}
+	return &Webhooks{endpoint: endpoint, closing: make(chan struct{}), clients: map[string]webhookOfOwner{}}
 }
 
-// Close closes idle connections.
+// Forget closes the connections of a definition that has gone.
+func (w *Webhooks) Forget(definition string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c, ok := w.clients[definition]; ok {
+		c.client.Close()
+		delete(w.clients, definition)
+	}
+}
+
+// Close ends all conversions and closes the connections. It must be called once.
 func (w *Webhooks) Close() {
+	close(w.closing)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.clients {
@@ -58,10 +70,18 @@ func (w *Webhooks) Close() {
 	clear(w.clients)
 }
 
-// Convert implements Converter.
+// Convert implements Converter. What is converted is remembered for everybody who reads the object, so that it is no single
+// request that ends it.
 func (w *Webhooks) Convert(d *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), conversionTime)
 	defer cancel()
+	go func() {
+		select {
+		case <-w.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	version := reviewVersion(d)
 	if version == "" {
 		return nil, fmt.Errorf("%w: it speaks %v, and this server %v", ErrConversion, d.Spec.Conversion.Webhook.ConversionReviewVersions, reviewVersions)
