@@ -97,6 +97,8 @@ func TestAP31_BigDefinitions(t *testing.T) {
 type converter struct {
 	*httptest.Server
 	lie atomic.Pointer[func(*unstructured.Unstructured)] // done to what it answers
+
+	reviews, objects atomic.Int64 // that it was asked for
 }
 
 func newConverter(t *testing.T) *converter {
@@ -107,6 +109,8 @@ func newConverter(t *testing.T) *converter {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
+		c.reviews.Add(1)
+		c.objects.Add(int64(len(review.Request.Objects)))
 		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
 		for _, raw := range review.Request.Objects {
 			u := &unstructured.Unstructured{}

@@ -51,38 +51,39 @@ func (d *definitions) add(name string) {
 	}
 }
 
-// finish works until ctx ends. What fails is tried again later.
+// finish works until ctx ends. What fails is tried again later, and holds up nothing else.
 func (d *definitions) finish(ctx context.Context) {
+	var later <-chan time.Time // when something is to be tried again
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.wake:
+		case <-later:
 		}
-		again := false
-		for _, name := range d.takeWork() {
-			done, err := d.workOn(ctx, name)
-			if err != nil && ctx.Err() == nil {
-				d.s.log.Warn("a definition is not settled yet", "definition", name, "err", err)
-			}
-			if !done {
-				again = true
-				d.mu.Lock()
-				d.work[name] = true
-				d.mu.Unlock()
-			}
-		}
-		if again {
-			select {
-			case <-ctx.Done():
-			case <-time.After(endRetry):
-			}
-			select {
-			case d.wake <- struct{}{}:
-			default:
-			}
+		later = nil
+		if !d.workOnAll(ctx) {
+			later = time.After(endRetry)
 		}
 	}
+}
+
+// workOnAll does what there is to do, and says whether that was all. The rest is noted for the next time.
+func (d *definitions) workOnAll(ctx context.Context) (done bool) {
+	done = true
+	for _, name := range d.takeWork() {
+		settled, err := d.workOn(ctx, name)
+		if err != nil && ctx.Err() == nil {
+			d.s.log.Warn("a definition is not settled yet", "definition", name, "err", err)
+		}
+		if !settled {
+			done = false
+			d.mu.Lock()
+			d.work[name] = true
+			d.mu.Unlock()
+		}
+	}
+	return done
 }
 
 func (d *definitions) takeWork() []string {

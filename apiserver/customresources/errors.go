@@ -8,7 +8,7 @@ var (
 	// ErrUnknownVersion: an object is stored in a version that its definition does not have any more.
 	ErrUnknownVersion = errors.New("no such version in the definition")
 	// ErrConversion: a conversion webhook did not answer, or not as it must.
-	ErrConversion = errors.New("conversion webhook failed")
+	ErrConversion = errors.New("conversion webhook")
 
 	errTerminating = errors.New("create not allowed while custom resource definition is terminating")
 )

@@ -71,7 +71,7 @@ func TestOperator(t *testing.T) {
 
 	// Without an operator the stored version is there; the other one cannot be made of it, which is said.
 	s.ok("patch", "site", "late", "--type=merge", "-p", `{"spec":{"replicas":2}}`)
-	require.Contains(t, s.fails("get", "sites.v1beta1.web.example.com", "late"), "conversion webhook failed")
+	require.Contains(t, s.fails("get", "sites.v1beta1.web.example.com", "late"), "conversion webhook for web.example.com/")
 	operators.start()
 	s.ok("wait", "--for=jsonpath={.status.readyReplicas}=2", "site/late", "--timeout=60s")
 	require.Contains(t, s.ok("get", "sites.v1beta1.web.example.com", "late", "-o", "yaml"), "size: 2")
