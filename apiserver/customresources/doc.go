@@ -9,7 +9,7 @@
 //	status.go      the status subresource
 //	scale.go       the scale subresource
 //	columns.go     printer columns
-//	conversion.go  between versions; webhook.go asks somebody outside
+//	conversion.go  between versions; webhook.go asks somebody outside, review.go reads what they say
 //	model.go       the schema as OpenAPI documents show it, and as server-side apply merges by it
 //
 // Who decides. Three servers run without a leader, and any of them may be asked first. So nothing about a definition is
