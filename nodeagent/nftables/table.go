@@ -67,6 +67,26 @@ func (t *Table) Apply(ctx context.Context, changes map[string]*Ruleset) error {
 	return nil
 }
 
+// Check asks the kernel whether it could have the table, and changes nothing. The error wraps ErrUnavailable.
+func (t *Table) Check(ctx context.Context) error {
+	tx := t.nft.NewTransaction()
+	t.base(tx)
+	if err := t.nft.Check(ctx, tx); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// Verify looks whether a chain of the base still has rules. If it has none, because somebody has flushed what is not theirs,
+// the next Apply writes everything.
+func (t *Table) Verify(ctx context.Context, chain string) {
+	if !t.written {
+		return
+	}
+	rules, err := t.nft.ListRules(ctx, chain)
+	t.written = err == nil && len(rules) > 0
+}
+
 // Remove takes the table away. The next Apply writes it anew.
 func (t *Table) Remove(ctx context.Context) error {
 	tx := t.nft.NewTransaction()

@@ -42,6 +42,9 @@ func (e *Enforcer) sync(ctx context.Context, b *batch) error {
 	for key := range policies {
 		changes["policy "+key] = e.rulesOf(key)
 	}
+	if b.verify {
+		e.table.Verify(ctx, forwardChain)
+	}
 	if err := e.table.Apply(ctx, changes); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@
 //     node reaches them. Pods that ran before keep the rules that they have.
 //   - What is not known to be allowed is not: peers whose slices are not there yet, a pod that has no object.
 //   - The end of the agent leaves the rules. They are in a table of Kontiki's own, inet kontiki-policy, replaced as a whole at
-//     the start of the next; Remove takes it away.
+//     the start of the next; Remove takes it away. When somebody flushes all rules of the machine it is back within seconds.
 //
 // Between pods of one bridge, the kernel's br_netfilter must hand packets to the hook (network.EnableServices); without, such
 // traffic is not seen.

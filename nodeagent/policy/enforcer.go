@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"sync"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -21,6 +22,9 @@ import (
 
 // retryDelay is how long after a failed transaction the next is tried.
 const retryDelay = time.Second
+
+// verifyPeriod is how often the table is looked for: a flush of all rules of the machine takes it along, unannounced.
+const verifyPeriod = 10 * time.Second
 
 // byUID is the name of the index that the package adds to the informers of pods and policies.
 const byUID = "policy/uid"
@@ -54,11 +58,20 @@ type Enforcer struct {
 	selectors selectors
 }
 
-// New prepares an enforcer. The error wraps ErrNoNFTables where the machine cannot have one.
+// checkTimeout bounds how long New waits for nft.
+const checkTimeout = 10 * time.Second
+
+// New prepares an enforcer. The error wraps ErrNoNFTables where the machine cannot have one: what the kernel lacks is found
+// here, and not when the first pod waits for its rules.
 func New(cfg Config) (*Enforcer, error) {
 	table, err := openTable()
 	if err != nil {
 		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	if err := table.Check(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoNFTables, err)
 	}
 	e := newEnforcer(cfg, table)
 	return e, e.follow()
@@ -188,6 +201,14 @@ func (e *Enforcer) Forget(uid types.UID) {
 func (e *Enforcer) Run(ctx context.Context) error {
 	e.readRunning(ctx)
 	e.runClosed(ctx)
+	var verifying sync.WaitGroup
+	defer verifying.Wait()
+	verifying.Go(func() {
+		for ctx.Err() == nil {
+			wait(ctx, verifyPeriod)
+			e.pending.add(func(b *batch) { b.verify = true })
+		}
+	})
 	e.pending.add(func(b *batch) { b.all = true })
 	for {
 		b := e.pending.take(ctx, nil)

@@ -147,19 +147,20 @@ func TestProtect(t *testing.T) {
 	w.await(func() bool { return !strings.Contains(w.listed("node1"), "10.244.1.") }, func() string { return w.listed("node1") })
 }
 
-// listed is the table of a node.
+// listed is the rules of a node, all of which are the package's.
 func (w *world) listed(node string) (text string) {
 	w.t.Helper()
 	var err error
 	w.spaces[node].In(func() {
-		out, runErr := exec.Command("nft", "list", "table", "inet", tableName).CombinedOutput()
-		text, err = string(out), runErr
+		var out []byte
+		out, err = exec.Command("nft", "list", "ruleset", "inet").CombinedOutput()
+		text = string(out)
 	})
 	require.NoError(w.t, err, text)
 	return text
 }
 
-// A restarted agent finds the rules, leaves them until it knows better, and makes the same. Remove leaves nothing.
+// A restarted agent finds the rules, leaves them until it knows better, and makes the same. So does one whose rules were flushed. Remove leaves nothing.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	web := w.hosts["web1"]
@@ -171,6 +172,9 @@ func TestRestart(t *testing.T) {
 	require.NoError(t, r.Protect(t.Context(), web.pod.UID, parsed(web.addresses)))
 	w.await(func() bool { return strings.Contains(w.listed("node1"), "jump in6/shop/p") }, func() string { return w.listed("node1") })
 	before := sortedWords(w.listed("node1"))
+	w.spaces["node1"].Run("nft flush ruleset")
+	r.pending.add(func(b *batch) { b.verify = true }) // as every few seconds
+	w.await(func() bool { return slices.Equal(before, sortedWords(w.listed("node1"))) }, func() string { return w.listed("node1") })
 	r.stop()
 	require.Equal(t, before, sortedWords(w.listed("node1")))
 

@@ -12,6 +12,7 @@ import (
 // of pods and policies.
 type batch struct {
 	all      bool
+	verify   bool // somebody else may have taken the table away
 	pods     map[types.UID]bool
 	policies map[string]bool    // by "namespace/name"
 	peers    map[types.UID]bool // policies whose peers changed
@@ -24,7 +25,7 @@ func newBatch() *batch {
 
 // merge adds another batch.
 func (b *batch) merge(o *batch) {
-	b.all = b.all || o.all
+	b.all, b.verify = b.all || o.all, b.verify || o.verify
 	maps.Copy(b.pods, o.pods)
 	maps.Copy(b.policies, o.policies)
 	maps.Copy(b.peers, o.peers)

@@ -14,6 +14,7 @@ const tableName = "kontiki-policy"
 
 // Chains that all pods share.
 const (
+	forwardChain   = "forward" // the hook
 	ingressChain   = "ingress"
 	closedChain    = "closed"
 	untrackedChain = "untracked"
@@ -86,9 +87,9 @@ func writeBase(tx *knftables.Transaction) {
 	chain(ingressChain, "ct reply ip saddr vmap @ingress4", "ct reply ip6 saddr vmap @ingress6", "accept")
 
 	tx.Add(&knftables.Chain{
-		Name: "forward", Type: ptr.To(knftables.FilterType), Hook: ptr.To(knftables.ForwardHook), Priority: ptr.To(knftables.FilterPriority),
+		Name: forwardChain, Type: ptr.To(knftables.FilterType), Hook: ptr.To(knftables.ForwardHook), Priority: ptr.To(knftables.FilterPriority),
 	})
-	chain("forward",
+	chain(forwardChain,
 		// Neighbour discovery between pods of one bridge (RFC 4861); it has no flows.
 		"icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert, nd-redirect, "+
 			"mld-listener-query, mld-listener-report, mld-listener-done, mld2-listener-report } accept",
