@@ -176,11 +176,12 @@ func (s *soak) report() string {
 		strings.Join(kinds, ", "), spread(s.recovered), spread(s.converged), s.writes, s.slow.Round(time.Millisecond), s.breaks, s.churn.report())
 }
 
-// spread is the middle and the end of some durations.
+// spread is where some durations lie.
 func spread(all []time.Duration) string {
 	if len(all) == 0 {
 		return "never"
 	}
 	slices.Sort(all)
-	return fmt.Sprintf("%d times, p50 %s, longest %s", len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
+	at := func(percent int) time.Duration { return all[(len(all)-1)*percent/100].Round(time.Millisecond) }
+	return fmt.Sprintf("%d times, p50 %s, p95 %s, longest %s", len(all), at(50), at(95), at(100))
 }
