@@ -134,8 +134,8 @@ func TestMayGrant(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	defaults := rbac.Defaults()
-	require.Len(t, defaults.ClusterRoles, 75)
-	require.Len(t, defaults.ClusterRoleBindings, 56)
+	require.Len(t, defaults.ClusterRoles, 76)
+	require.Len(t, defaults.ClusterRoleBindings, 57)
 	policy := rbac.Compile(defaults)
 	for _, b := range defaults.ClusterRoleBindings {
 		_, ok := policy.RulesOf(b.RoleRef, "")

@@ -223,6 +223,11 @@ func (n *node) startClients(context.Context) error {
 		return apiclient.Config(n.servers.Live(n.pki.Live(n.identity(identity))), "kontiki/"+name)
 	}
 	elect := n.options.store.peerPort != 0 || len(n.options.store.endpoints) > 0
+	if p, ok, err := n.ingressPart(client("ingress", pki.Ingress), elect); err != nil {
+		return err
+	} else if ok {
+		n.start(p)
+	}
 	n.start(
 		part{"controllers", func(ctx context.Context) error {
 			return controllers.Run(ctx, controllers.Config{

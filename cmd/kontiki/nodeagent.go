@@ -99,6 +99,7 @@ func (h *agentHost) startAgent(credentials nodeCredentials) error {
 		NoMounts:       o.runtime == "simulated",
 		StatusOnly:     o.runtime == "simulated",
 		ClusterDomain:  h.options.network.clusterDomain,
+		Labels:         h.options.ingress.nodeLabels(),
 		Log:            h.log,
 	})
 	if err != nil {

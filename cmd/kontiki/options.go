@@ -39,6 +39,7 @@ type options struct {
 	admit      admissionOptions
 	control    controllerOptions
 	balancers  loadBalancerOptions
+	ingress    ingressOptions
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
@@ -52,6 +53,7 @@ func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.admit.addFlags(fs)
 	o.control.addFlags(fs)
 	o.balancers.addFlags(fs)
+	o.ingress.addFlags(fs)
 }
 
 // addNodeFlags adds what every machine of a cluster has, with a server or without.
@@ -85,6 +87,9 @@ func (o *options) complete() error {
 		}
 	}
 	if err := o.balancers.complete(&o.network); err != nil {
+		return err
+	}
+	if err := o.ingress.complete(&o.node); err != nil {
 		return err
 	}
 	return o.checkPorts()

@@ -44,6 +44,8 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--cluster-cidr 10.244.0.0/16,fd00::/48", "--service-cidr: 10.96.0.0/16 has not the IP families of --cluster-cidr 10.244.0.0/16,fd00::/48"},
 		{"--load-balancer-cidr 192.0.2.1", `--load-balancer-cidr: "192.0.2.1" is not a network such as`},
 		{"--load-balancer-cidr 192.0.2.64/28,10.96.7.0/24", "--load-balancer-cidr: 10.96.7.0/24 overlaps the addresses of pods or Services, 10.96.0.0/16"},
+		{"--ingress --agent=false", "--ingress: needs the pod network of an agent on this machine"},
+		{"--ingress-default", "--ingress-default: is for --ingress, which is not given"},
 		{"--cni flannel", `--cni: "flannel" is neither default nor none`},
 		{"--cluster-cidr 10.244.1.0/16", "--cluster-cidr: 10.244.1.0/16 has host bits set: did you mean 10.244.0.0/16?"},
 		{"--cluster-cidr 10.244.0.0/25", "--cluster-cidr: 10.244.0.0/25: the prefix must be from /8 to /24"},

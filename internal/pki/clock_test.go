@@ -192,7 +192,7 @@ func TestSwitchedOffPastExpiry_RB06(t *testing.T) {
 					expired++
 				}
 			}
-			require.Equal(t, 11, expired)
+			require.Equal(t, 12, expired)
 			require.NoError(t, revive(dir, c.now()))
 			p, err = Open(dir, options)
 			require.NoError(t, err)

@@ -67,6 +67,8 @@ const (
 	ControllerManager = "controller-manager"
 	// Scheduler is system:kube-scheduler.
 	Scheduler = "scheduler"
+	// Ingress is kontiki:ingress, who serves Ingresses; not one of Kubernetes' own.
+	Ingress = "ingress"
 
 	apiServing       = "apiserver"
 	apiAgentClient   = "apiserver-kubelet-client"
@@ -96,6 +98,7 @@ func (s *snapshot) certificates(o Options) []certificate {
 		{Admin, s.cluster, client("kubernetes-admin", "system:masters")},
 		{ControllerManager, s.cluster, client("system:kube-controller-manager")},
 		{Scheduler, s.cluster, client("system:kube-scheduler")},
+		{Ingress, s.cluster, client("kontiki:ingress")},
 		{storeServing, s.store, serving("kontiki-store")},
 		{storePeer, s.store, o.peerProfile()},
 		{storeClient, s.store, client("kontiki-store-client")},
