@@ -48,6 +48,13 @@ applets() {
 	done
 }
 
+# program PATH PACKAGE: builds a program of the suite's module or of those that it needs as $work/PATH.
+program() {
+	mkdir -p "$work/module" "$(dirname "$work/$1")"
+	cp "$CONFORMANCE/go.mod" "$CONFORMANCE/go.sum" "$work/module" # shared/ may be read-only
+	(cd "$work/module" && CGO_ENABLED=0 GOFLAGS="-mod=mod -trimpath -buildvcs=false" "$GO" build -ldflags "-s -w" -o "$work/$1" "$2")
+}
+
 missing() { [ ! -e "$images/$1.tar" ]; }
 
 CGO_ENABLED=0 "$GO" build -o "$work/mktree" ./internal/testimage/mktree
@@ -84,11 +91,16 @@ if missing nginx; then
 	save nginx -name $e2e/nginx:1.27.0-2 -name $e2e/nginx:1.28.0-2 -cmd nginx
 fi
 if missing regression; then
-	mkdir "$work/regression"
-	cp "$CONFORMANCE/go.mod" "$CONFORMANCE/go.sum" "$work" # shared/ may be read-only
-	(cd "$work" && CGO_ENABLED=0 GOFLAGS="-mod=mod -trimpath -buildvcs=false" "$GO" build -ldflags "-s -w" \
-		-o "$work/regression/regression-issue-74839" k8s.io/kubernetes/test/images/regression-issue-74839)
+	program regression/regression-issue-74839 k8s.io/kubernetes/test/images/regression-issue-74839
 	save regression -name $e2e/regression-issue-74839:1.5 -entrypoint /regression-issue-74839
+fi
+if missing etcd; then
+	program etcd/usr/local/bin/etcd go.etcd.io/etcd/server/v3
+	save etcd -name registry.k8s.io/etcd:3.7.0-0
+fi
+if missing sample-apiserver; then
+	program sample-apiserver/sample-apiserver k8s.io/sample-apiserver
+	save sample-apiserver -name $e2e/sample-apiserver:1.29.2 -entrypoint /sample-apiserver
 fi
 if missing pause; then
 	mkdir "$work/pause"
