@@ -223,7 +223,7 @@ func aggregateVersion(v groupVersion) apidiscoveryv2.APIVersionDiscovery {
 		}
 		resource := apidiscoveryv2.APIResourceDiscovery{
 			Resource:         r.Resource,
-			ResponseKind:     &metav1.GroupVersionKind{Kind: r.Kind},
+			ResponseKind:     responseKind(r, r.GroupVersionKind()),
 			Scope:            scope,
 			SingularResource: r.Singular,
 			Verbs:            Verbs(r),
@@ -231,12 +231,8 @@ func aggregateVersion(v groupVersion) apidiscoveryv2.APIVersionDiscovery {
 			Categories:       r.Categories,
 		}
 		for _, s := range r.Subresources {
-			kind := &metav1.GroupVersionKind{Kind: s.Kind.Kind}
-			if s.Kind.GroupVersion() != r.GroupVersion() { // left out, it is that of the document, as in the plain form
-				kind.Group, kind.Version = s.Kind.Group, s.Kind.Version
-			}
 			resource.Subresources = append(resource.Subresources, apidiscoveryv2.APISubresourceDiscovery{
-				Subresource: s.Name, ResponseKind: kind, Verbs: s.Verbs,
+				Subresource: s.Name, ResponseKind: responseKind(r, s.Kind), Verbs: s.Verbs,
 			})
 		}
 		out.Resources = append(out.Resources, resource)
@@ -244,14 +240,29 @@ func aggregateVersion(v groupVersion) apidiscoveryv2.APIVersionDiscovery {
 	return out
 }
 
+// responseKind names a kind that a row answers with. Left out, group and version are those of the document, as in the plain form;
+// of custom resources they are not left out, as in Kubernetes.
+func responseKind(r *registry.Resource, kind schema.GroupVersionKind) *metav1.GroupVersionKind {
+	if r.Model == nil && kind.GroupVersion() == r.GroupVersion() {
+		return &metav1.GroupVersionKind{Kind: kind.Kind}
+	}
+	return &metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
+}
+
 var everyVerb = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// customVerbs are the same of custom resources, in the order that Kubernetes has there.
+var customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
 // Verbs are the verbs that clients may use on r.
 func Verbs(r *registry.Resource) []string {
-	if r.Verbs == nil {
-		return everyVerb
+	switch {
+	case r.Verbs != nil:
+		return r.Verbs
+	case r.Model != nil:
+		return customVerbs
 	}
-	return r.Verbs
+	return everyVerb
 }
 
 // storageVersionHash lets a client see whether two resources are stored as the same kind. It is

@@ -52,7 +52,7 @@ func prepareAPIService(s *apiregistrationv1.APIService) {
 	}
 }
 
-// apiServiceFaults runs Kubernetes' own validation. What that says of the metadata the generic path says too, but for the name.
+// apiServiceFaults runs Kubernetes' own validation. What that says of the metadata the generic path says too, but for names.
 func apiServiceFaults(judge func(context.Context, *apiregistration.APIService) field.ErrorList) func(context.Context, runtime.Object) field.ErrorList {
 	return func(ctx context.Context, obj runtime.Object) field.ErrorList {
 		s := &apiregistration.APIService{}
@@ -60,7 +60,8 @@ func apiServiceFaults(judge func(context.Context, *apiregistration.APIService) f
 			return field.ErrorList{field.InternalError(nil, err)}
 		}
 		return slices.DeleteFunc(judge(ctx, s), func(f *field.Error) bool {
-			return strings.HasPrefix(f.Field, "metadata.") && !(f.Field == "metadata.name" && s.Name != "")
+			named := f.Field == "metadata.name" && s.Name != "" || strings.HasPrefix(f.Detail, "must be `spec.version")
+			return strings.HasPrefix(f.Field, "metadata.") && !named
 		})
 	}
 }

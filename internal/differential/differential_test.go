@@ -265,7 +265,7 @@ func subjectsOf(t *testing.T, upstream *rest.Config) []Subject {
 // address or a signer needs another such name.
 func secondName(obj *unstructured.Unstructured) string {
 	switch obj.GetKind() {
-	case "Namespace", "IPAddress", "ServiceCIDR", "CustomResourceDefinition":
+	case "Namespace", "IPAddress", "ServiceCIDR", "APIService", "CustomResourceDefinition":
 		return ""
 	}
 	return obj.GetName() + "-2"
