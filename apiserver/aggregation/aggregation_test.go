@@ -105,7 +105,7 @@ func (f *front) says(gv schema.GroupVersion, reason, message string) {
 		last = f.said[gv.Version+"."+gv.Group]
 		f.mu.Unlock()
 		return last.Reason == reason && strings.Contains(last.Message, message)
-	}, waitTime, 5*time.Millisecond, "%s %s, want %s %s", &last.Reason, &last.Message, reason, message)
+	}, waitTime, 5*time.Millisecond, "want %s %s, have %+v", reason, message, &last)
 }
 
 // change changes what the cluster says, and tells the Aggregator.

@@ -60,7 +60,7 @@ func Start(t testing.TB, address string, frontProxyCA []byte) *Server {
 	clients := x509.NewCertPool()
 	require.True(t, clients.AppendCertsFromPEM(frontProxyCA))
 	var certificate tls.Certificate
-	certificate, s.CABundle = issue(t)
+	certificate, s.CABundle = Certificate(t)
 	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}}
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, ClientCAs: clients, ClientAuth: tls.VerifyClientCertIfGiven}
 	s.StartTLS()
@@ -185,8 +185,8 @@ const openAPIv2 = `{"swagger":"2.0","info":{"title":"extension","version":"1"},"
 "definitions":{"com.example.SailList":{"type":"object","properties":{"metadata":{"$ref":"#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
 "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta":{"type":"object","description":"another one"}}}`
 
-// issue makes an authority and a certificate of it for the Service.
-func issue(t testing.TB) (certificate tls.Certificate, ca []byte) {
+// Certificate makes an authority (PEM) and a certificate of it for the Service.
+func Certificate(t testing.TB) (certificate tls.Certificate, ca []byte) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := func(name string) *x509.Certificate {
