@@ -241,6 +241,7 @@ func TestAggregationOnEveryServer(t *testing.T) {
 	e.extension.Misbehave(nil)
 	stops[0]() // the one that has written so far
 	stops = stops[1:]
+	c.patch("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/extension-1", mergePatch, `{"metadata":{"labels":{"again":"2"}}}`).ok()
 	c.says(extensionV1, "Passed")
 	servers[1].soon(sailsPath, 200)
 	c.delete(extensionV1, "").ok()

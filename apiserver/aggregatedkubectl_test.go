@@ -42,6 +42,7 @@ func TestKubectlAndAnAggregatedServer(t *testing.T) {
 	e.extension.Misbehave(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 	c.patch("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/extension-1", mergePatch, `{"metadata":{"labels":{"again":"1"}}}`).ok()
 	until("False (FailedDiscoveryCheck)", "get", "apiservices", "v1.extension.example.com")
+	until("False (FailedDiscoveryCheck)", "get", "apiservices", "v1beta1.extension.example.com")
 	shown = until("service unavailable: APIService v1.extension.example.com: FailedDiscoveryCheck", "get", "--raw", sailsPath)
 	require.Contains(t, shown, "ServiceUnavailable")
 	shown, code = kubectl(cluster, "api-resources", "--cached=false")

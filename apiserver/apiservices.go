@@ -303,6 +303,7 @@ func (a *apiServices) followOne(ctx context.Context, failed context.CancelFunc, 
 		return
 	}
 	defer watcher.Stop()
+	a.s.aggregated.CheckAll() // what has changed before is not among the events
 	for !a.s.aggregated.Empty() {
 		events, err := watcher.Next(ctx)
 		if err != nil {

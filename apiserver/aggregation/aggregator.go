@@ -183,6 +183,13 @@ func (a *Aggregator) Changed(namespace, service string) {
 	}
 }
 
+// CheckAll has everything checked now.
+func (a *Aggregator) CheckAll() {
+	for _, r := range *a.routes.Load() {
+		r.poke()
+	}
+}
+
 func (r *remote) poke() {
 	select {
 	case r.look <- struct{}{}:
