@@ -87,7 +87,7 @@ func startHelper(cmd *exec.Cmd, mark string) (process, error) {
 	first := make([]byte, len(readyLine))
 	n, err := out.Read(first)
 	if err != nil || strings.TrimSpace(string(first[:n])) != strings.TrimSpace(readyLine) {
-		return process{}, errors.Join(fmt.Errorf("it has ended, see its log: %q", first[:n]), cmd.Process.Kill(), cmd.Wait())
+		return process{}, errors.Join(errors.New("it has ended"), cmd.Process.Kill(), cmd.Wait())
 	}
 	go func() { _ = cmd.Wait() }() // reaped if it ends while this process runs; init does it later
 	return process{PID: cmd.Process.Pid, Mark: mark}, nil

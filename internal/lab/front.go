@@ -48,7 +48,7 @@ func (l *Lab) startFront() error {
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if l.Front, err = startHelper(cmd, l.Dir); err != nil {
-		return fmt.Errorf("lab: front: %w", err)
+		return fmt.Errorf("lab: front: %w: %s", err, lastWords(log.Name()))
 	}
 	return l.save()
 }

@@ -180,7 +180,7 @@ func (l *Lab) await(ctx context.Context, h *Host, f func(context.Context) error)
 		case ctx.Err() != nil:
 			return fmt.Errorf("lab: %s is not ready: %w: %w", h.Name, ctx.Err(), err)
 		case !h.running():
-			return fmt.Errorf("lab: %s has ended: %s", h.Name, h.lastWords())
+			return fmt.Errorf("lab: %s has ended: %s", h.Name, lastWords(h.logFile()))
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
@@ -189,9 +189,9 @@ func (l *Lab) await(ctx context.Context, h *Host, f func(context.Context) error)
 	}
 }
 
-// lastWords are the last lines of the machine's log.
-func (h *Host) lastWords() string {
-	data, err := os.ReadFile(h.logFile())
+// lastWords are the last lines of a log.
+func lastWords(path string) string {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
