@@ -167,8 +167,10 @@ func TestWhatMayBeWrong(t *testing.T) {
 		change          func(f *front)
 		reason, message string
 	}{
-		"an error":            {misbehave: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh", 500) }, reason: "FailedDiscoveryCheck", message: "bad status from https://extension.default.svc:443/apis/extension.example.com/v1: 500"},
-		"a redirect":          {misbehave: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://elsewhere/", http.StatusFound) }, reason: "FailedDiscoveryCheck", message: "302"},
+		"an error": {misbehave: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh", 500) }, reason: "FailedDiscoveryCheck", message: "bad status from https://extension.default.svc:443/apis/extension.example.com/v1: 500"},
+		"a redirect": {misbehave: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://elsewhere/", http.StatusFound)
+		}, reason: "FailedDiscoveryCheck", message: "302"},
 		"it hangs":            {misbehave: func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, reason: "FailedDiscoveryCheck", message: "context deadline exceeded"},
 		"another group":       {misbehave: body(`{"groupVersion":"apps/v1","resources":[]}`), reason: "FailedDiscoveryCheck", message: `is about the group version "apps/v1"`},
 		"no list":             {misbehave: body(`hello`), reason: "FailedDiscoveryCheck", message: "is no list of resources"},
@@ -246,7 +248,9 @@ func TestRedirectsAreNotPassedOn(t *testing.T) {
 	f := newFront(t)
 	f.Set([]*apiregistrationv1.APIService{f.apiService(first)})
 	f.says(first, "Passed", "")
-	f.backend.Misbehave(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://elsewhere/", http.StatusTemporaryRedirect) })
+	f.backend.Misbehave(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://elsewhere/", http.StatusTemporaryRedirect)
+	})
 	_, err := f.ask(httptest.NewRequest("GET", sails, nil), aggregation.Request{})
 	require.ErrorContains(t, err, "the backend attempted to redirect this request, which is not permitted")
 	require.NotErrorIs(t, err, aggregation.ErrUnavailable)
