@@ -165,7 +165,7 @@ func TestExpiredCluster_RB06(t *testing.T) {
 	require.NoError(t, err)
 	list, _, code := run("certs", "status", "--data-dir", s.dir)
 	require.Equal(t, 1, code)
-	require.Equal(t, 9, strings.Count(list, "expired"), list)
+	require.Equal(t, 10, strings.Count(list, "expired"), list)
 	s.start()
 	s.ready()
 	require.NotContains(t, s.command("certs", "status"), "expired")

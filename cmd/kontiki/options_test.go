@@ -68,7 +68,7 @@ func TestWrongValuesAreOneLine(t *testing.T) {
 		{"--join https://a --token abcdef.0123456789abcdef", "--token: the token does not name the cluster"},
 		{"--join https://a --token secret", "--token: it must begin with K10"},
 		{"--certificate-life 1m", "--certificate-life: 1m0s is less than 10 minutes"},
-		{"--join 10.0.0.1:2380", `--join: "10.0.0.1:2380" is not a URL such as https://10.0.0.1:2380`},
+		{"--join 10.0.0.1:2380", `--join: "10.0.0.1:2380" is not a URL such as https://10.0.0.1:6443`},
 		{"--join https://a --peer-port 0", "--join: the other members must reach this one: --peer-port is 0"},
 		{"--join https://a --store-endpoints https://e:2379", "--join: no member runs here with --store-endpoints"},
 		{"--enable-admission-plugins Magic", `--enable-admission-plugins: there is no admission plugin "Magic", only AlwaysPullImages, `},
