@@ -1,7 +1,7 @@
 // Package lab runs a cluster of several machines on one: each is a network namespace with an address of its own, a data
 // directory and a cgroup, and runs the same program as a real machine would, joined in the same way.
 //
-//	              kontiki-lab 10.89.0.1/24 (bridge on this machine; front.go is at port 6443)
+//	              kontiki-lab 10.89.0.1/24 (bridge on this machine; front.go is at port 16443)
 //	     ┌────────────────────┼────────────────────┐
 //	s1 10.89.0.11        s2 10.89.0.12        s3 10.89.0.13      network namespaces kontiki-lab-s1 …
 //	kontiki server       kontiki server       kontiki server     DIR/s1/data, DIR/s1/log …

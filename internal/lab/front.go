@@ -32,7 +32,10 @@ const (
 )
 
 // frontURL is what kubeconfigs name.
-func frontURL() string { return "https://" + net.JoinHostPort(frontAddress.String(), "6443") }
+func frontURL() string { return "https://" + frontPlace() }
+
+// frontPlace is where the front is. It is not at port 6443, which on this machine a `kontiki dev` may have, at all addresses.
+func frontPlace() string { return net.JoinHostPort(frontAddress.String(), "16443") }
 
 // startFront starts the front, if it does not run.
 func (l *Lab) startFront() error {
@@ -55,7 +58,7 @@ func (l *Lab) startFront() error {
 
 // ServeFront carries connections to servers that are ready until ctx ends. It writes a line to ready when it has begun.
 func (l *Lab) ServeFront(ctx context.Context, ready io.Writer, log *slog.Logger) error {
-	listener, err := net.Listen("tcp", net.JoinHostPort(frontAddress.String(), "6443"))
+	listener, err := net.Listen("tcp", frontPlace())
 	if err != nil {
 		return fmt.Errorf("lab: front: %w", err)
 	}
