@@ -16,7 +16,7 @@
 // peers of another version: until the controller has written the new ones, the rule lets nobody in.
 //
 // Whoever may write EndpointSlices in a namespace can add to the peers of the namespace's policies, as they can add to the
-// endpoints of its Services.
+// endpoints of its Services. Slices in other namespaces add nothing, whatever their labels say.
 //
 // Read selection.go first.
 package policypeers

@@ -232,8 +232,9 @@ func (p *policyRules) addPort(set string, address netip.Addr, protocol corev1.Pr
 	}
 }
 
+// slicesOf are those of a selection. Labels can be written in any namespace: only slices of the policy's own count.
 func (p *policyRules) slicesOf(selection *policypeers.Selection) []*discoveryv1.EndpointSlice {
 	return slices.DeleteFunc(slices.Clone(p.peers), func(s *discoveryv1.EndpointSlice) bool {
-		return s.Labels[policypeers.LabelSelection] != selection.Key
+		return s.Namespace != p.policy.Namespace || s.Labels[policypeers.LabelSelection] != selection.Key
 	})
 }
