@@ -275,6 +275,28 @@ func TestFailOver(t *testing.T) {
 	}
 }
 
+// TestDeadStayDead: a node that is long dead is owed nothing when the API server was out of everybody's reach for a while: who
+// has its address keeps it.
+func TestDeadStayDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		address, names := netip.MustParseAddr("192.0.2.100"), []string{"a", "b", "c"}
+		first := owner(address, names)
+		second := owner(address, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == first }))
+		crowd := newCrowd(t, names...)
+		defer crowd.stopAll()
+		crowd.service("s", address.String())
+		time.Sleep(5 * time.Second)
+		crowd.stops[first]()
+		require.Equal(t, fmt.Sprintf("%s - %s", first, second), crowd.watch(address, 30*time.Second))
+		for _, down := range []bool{true, false} {
+			for _, r := range crowd.reaches {
+				r.set(down)
+			}
+			require.Equal(t, second, crowd.watch(address, 20*time.Second), "down: %v", down)
+		}
+	})
+}
+
 func (c *crowd) exclude(node, value string) {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, corev1.LabelNodeExcludeBalancers, value)
 	_, err := c.client.CoreV1().Nodes().Patch(c.t.Context(), node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})

@@ -65,12 +65,23 @@ func (m *members) refresh(ctx context.Context) error {
 		return err
 	}
 	if !m.isConfident(began) {
-		m.seen = nil // what looks old may only have been out of sight
+		m.seen = m.dead() // of the others, what looks old may only have been out of sight
 		m.since = began
 	}
 	m.observe(list.Items, time.Now())
 	m.confirmed = began
 	return nil
+}
+
+// dead are the nodes that were dead already when this one last looked: only a word that is new says otherwise.
+func (m *members) dead() map[string]renewal {
+	out := map[string]renewal{}
+	for name, r := range m.seen {
+		if m.confirmed.Sub(r.at) >= deadAfter {
+			out[name] = r
+		}
+	}
+	return out
 }
 
 func (m *members) observe(leases []coordinationv1.Lease, now time.Time) {
