@@ -160,7 +160,8 @@ func (f *uninstallFlags) uninstallRole(cmd *cobra.Command, layout install.Layout
 	if err := install.Stop(layout, role, o.dataDir); err != nil {
 		return err
 	}
-	if o.node.enabled && o.node.runtime != "simulated" {
+	// Where no node has ever run, as below a --root that was only filled, what runs here is another one's.
+	if o.node.enabled && o.node.runtime != "simulated" && exists(filepath.Join(o.dataDir, "agent")) {
 		h := &agentHost{process: newProcess(cmd.Context()), options: o, log: o.log.logger(os.Stderr)}
 		err := errors.Join(h.endPods(), install.RemoveRemains(cmd.Context(), o.dataDir, o.node.cgroupRoot))
 		if err != nil {
@@ -213,9 +214,6 @@ func exists(path string) bool {
 
 // endPods ends the pods of a node that does not run any more, as `dev` does when it stops.
 func (h *agentHost) endPods() (err error) {
-	if !exists(filepath.Join(h.options.dataDir, "agent")) {
-		return nil
-	}
 	if h.dir, err = openDataDir(h.options.dataDir); err != nil {
 		return err
 	}

@@ -62,8 +62,16 @@ func processesOf(dataDir, cgroupRoot string) (pids []int) {
 	return pids
 }
 
-// unmountBelow takes away all mounts below a directory, the last ones first.
+// unmountBelow takes away all mounts below a directory, the last ones first. The kernel has them under the directory's real
+// name: what stayed mounted would be emptied with the directory.
 func unmountBelow(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return err
