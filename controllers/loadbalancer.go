@@ -63,11 +63,20 @@ func (r *loadBalancer) concerned(address *networkingv1.IPAddress) []Request {
 	out := []Request{holderOf(address)}
 	list, _ := r.services.List(labels.Everything()) // a lister over a cache does not fail
 	for _, s := range list {
-		if loadbalancer.Wanted(s) && !meta.IsStatusConditionTrue(s.Status.Conditions, loadbalancer.Assigned) {
+		if waits(s) {
 			out = append(out, requestFor(s)...)
 		}
 	}
 	return out
+}
+
+// assigned is the reason of the condition loadbalancer.Assigned where nothing is wanting.
+const assigned = "Assigned"
+
+// waits says whether a Service has not all that it wants; one that has an address of one IP family may wait for one of the other.
+func waits(s *corev1.Service) bool {
+	c := meta.FindStatusCondition(s.Status.Conditions, loadbalancer.Assigned)
+	return loadbalancer.Wanted(s) && (c == nil || c.Reason != assigned)
 }
 
 func holderOf(address *networkingv1.IPAddress) Request {
@@ -112,11 +121,19 @@ func (r *loadBalancer) Reconcile(ctx context.Context, req Request) (Result, erro
 	if err := r.release(ctx, held, given); err != nil {
 		return Result{}, err
 	}
-	var later *errNoAddress
-	if refused != nil && !errors.As(refused, &later) {
-		return Result{}, refused // the API server's: again soon
+	if passes(refused) {
+		return Result{}, refused // again soon
 	}
 	return Result{}, nil
+}
+
+// passes says whether an error, or one of several, may pass by itself: it is the API server's, and not that there is no address.
+func passes(err error) bool {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(all.Unwrap(), passes)
+	}
+	var none *errNoAddress
+	return err != nil && !errors.As(err, &none)
 }
 
 // mayHold says whether the cache knows of an address that a Service has held.
@@ -240,7 +257,7 @@ func (r *loadBalancer) writeStatus(ctx context.Context, s *corev1.Service, given
 		})
 	}
 	condition := metav1.Condition{
-		Type: loadbalancer.Assigned, Status: metav1.ConditionTrue, Reason: "Assigned", Message: "nodes announce the addresses",
+		Type: loadbalancer.Assigned, Status: metav1.ConditionTrue, Reason: assigned, Message: "nodes announce the addresses",
 		ObservedGeneration: s.Generation,
 	}
 	var why *errNoAddress
