@@ -12,13 +12,13 @@ var errTooLarge = errors.New("the answer is too large")
 
 // answer is what a backend says of itself.
 type answer struct {
-	code int // 200, 304 (it is what it was) or 404
+	code int // 2xx, or 304: it is what it was
 	body []byte
 	etag string
 }
 
 // get asks a backend for a document, as the API server itself. It must be good, or the one with the tag that is already known,
-// and at most limit bytes. Only documents that not every API server has may be missing: see documents.
+// and at most limit bytes.
 func (b *backend) get(ctx context.Context, path, known string, limit int64) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
