@@ -82,9 +82,8 @@ func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	if facts.longRunning {
-		defer s.inFlight.stay()()
 		request.Begun = leave
-		return s.aggregated.Proxy(w, r, gv, request)
+		return s.streamAggregated(w, r, gv, t.verb == "watch", request)
 	}
 	timeout, err := t.timeout(r)
 	if err != nil {
@@ -93,6 +92,17 @@ func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout)) // as serveResource does
+	return s.aggregated.Proxy(w, r.WithContext(ctx), gv, request)
+}
+
+// streamAggregated sends on what may last. A watch ends when this server stops, as its own do: its client goes on at another.
+func (s *Server) streamAggregated(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, isWatch bool, request aggregation.Request) error {
+	defer s.inFlight.stay()()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if isWatch {
+		defer context.AfterFunc(s.stopping, cancel)()
+	}
 	return s.aggregated.Proxy(w, r.WithContext(ctx), gv, request)
 }
 

@@ -70,10 +70,14 @@ func newExtended(t *testing.T) *extended {
 
 // serve starts an API server that the others hear of by its Lease.
 func (e *extended) serve(number int) (config *rest.Config, stop func()) {
-	return serveOn(e.t, e.store, e.keys, apiserver.Config{
+	return serveOn(e.t, e.store, e.keys, e.config(number))
+}
+
+func (e *extended) config(number int) apiserver.Config {
+	return apiserver.Config{
 		ClientCA: e.keys.CA, FrontProxyTLS: e.keys.Live(e.keys.FrontProxyClient), FrontProxyCA: e.keys.FrontProxyCA, FrontProxyName: "front-proxy-client",
 		AdvertiseAddress: netip.MustParseAddr(fmt.Sprintf("10.1.2.%d", number)),
-	})
+	}
 }
 
 // register makes the Service, its endpoints and the APIServices of both versions.
@@ -247,6 +251,30 @@ func TestAggregationOnEveryServer(t *testing.T) {
 	c.delete(extensionV1, "").ok()
 	for _, each := range servers[1:] {
 		each.soon(sailsPath, 404)
+	}
+}
+
+// TestAggregatedWatchesEndWithAServer: a server that stops does not wait until somebody ends a watch at another one.
+func TestAggregatedWatchesEndWithAServer(t *testing.T) {
+	e := newExtended(t)
+	with := e.config(1)
+	with.StopGrace = time.Hour
+	config, stop := serveOn(t, e.store, e.keys, with)
+	c := clientFor(t, config)
+	e.register(c)
+	c.soon(sailsPath, 200)
+	events := c.watch(sailsPath + "?watch=true")
+	e.extension.Events <- `{"type":"ADDED","object":{"kind":"Sail","metadata":{"name":"a"}}}`
+	require.Equal(t, "ADDED", c.next(events).Type)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(time.Minute):
+		require.Fail(t, "the server waits for a watch")
 	}
 }
 
