@@ -28,7 +28,9 @@
 //
 // A node that comes (back) says so first, and takes what is its own 3 s later, when the others have seen it.
 //
-// A restart of the agent that takes less than lifetime leaves addresses, and so flows, where they are.
+// A restart of the agent at once, within a second, leaves addresses where they are. After a longer one they are away for some
+// seconds: the kernel takes them off 4 to 6 s after the stop, and the new agent says first that it is there, and takes them 3
+// to 4 s after its start.
 //
 // Limits: a period is one list of Leases and one renewal for each node, so it is made for some tens of nodes. The
 // address has to be of a network that the nodes are in (or routed to them all).
