@@ -3,6 +3,7 @@ package apiserver
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,14 @@ func byPattern(router *mux.Router, path string) (vars map[string]string, known b
 	if !router.Match(&http.Request{Method: "GET", URL: &url.URL{Path: trimmed}}, &match) || match.Route.GetName() == unknownInNamespace {
 		return nil, false
 	}
-	if match.Vars["watch"] != "" {
+	namespace, inNamespace := match.Vars["namespace"]
+	switch {
+	case match.Vars["watch"] != "":
 		match.Vars["watch"] = "true"
+	case match.Vars["resource"] == "watch" && !inNamespace && match.Vars["name"] != "":
+		return nil, false // an old URL of a watch with a piece missing, as in watch/pods/a//log, and nothing called watch
+	case inNamespace && namespace == "" && match.Vars["name"] == "" && slices.Contains(ownSubresources, match.Vars["resource"]):
+		return nil, false // the status of a namespace without a name
 	}
 	if _, ok := match.Vars["subpath"]; ok {
 		match.Vars["subpath"] += path[len(trimmed):]
@@ -99,8 +106,10 @@ func TestResourcePathSlashes(t *testing.T) {
 		"/api/v1/namespaces//pods":                 {"version": "v1", "namespace": "", "resource": "pods"},
 		"/api/v1/namespaces//pods/p":               {"version": "v1", "namespace": "", "resource": "pods", "name": "p"}, // 400
 		"/api/v1/namespaces///pods":                nil,
+		"/api/v1/namespaces//status":               nil,
 		"/api/v1/watch/pods":                       {"version": "v1", "watch": "true", "resource": "pods"},
 		"/api/v1/watch/namespaces/a/pods/p":        {"version": "v1", "watch": "true", "namespace": "a", "resource": "pods", "name": "p"},
+		"/api/v1/watch/pods/a//log":                nil,
 		"/api/v1/watch/":                           {"version": "v1", "resource": "watch"}, // of which there is none
 		"/api/v1/namespaces/a/pods//status":        nil,                                    // there 400
 	} {
