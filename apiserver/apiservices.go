@@ -63,7 +63,7 @@ func (a *apiServices) run(ctx context.Context) {
 func (a *apiServices) keepFollowing(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := a.follow(ctx); err != nil && ctx.Err() == nil {
-			a.s.log.Warn("APIServices stay as they are for now", "err", err)
+			a.s.log.Warn("APIServices could not be brought up to date", "err", err)
 		}
 		select {
 		case <-ctx.Done():

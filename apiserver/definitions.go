@@ -86,7 +86,7 @@ func (d *definitions) follow(ctx context.Context) error {
 func (s *Server) keepDefinitions(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := s.customs.follow(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("custom resources stay as they are for now", "err", err)
+			s.log.Warn("definitions of custom resources could not be read", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,22 +1,17 @@
 package install
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/vishvananda/netlink"
+
+	"kontiki/internal/remains"
 )
 
 // What a node leaves on a machine beside its files, all of which have names of its own.
@@ -28,107 +23,15 @@ var (
 // RemoveRemains takes away what runs and what is mounted of a node that does not run any more: processes in its cgroups or
 // with files in its data directory, mounts below that, cgroups, the bridge and what is attached to it, nftables.
 func RemoveRemains(ctx context.Context, dataDir, cgroupRoot string) error {
-	return errors.Join(endProcesses(dataDir, cgroupRoot), unmountBelow(dataDir), removeCgroups(cgroupRoot), removeLinks(), removeTables(ctx))
+	return errors.Join(remains.Kill(isOf(dataDir, cgroupRoot)), remains.Unmount(dataDir), remains.RemoveCgroups(cgroupRoot), removeLinks(), removeTables(ctx))
 }
 
-// endProcesses kills the containers and their shims.
-func endProcesses(dataDir, cgroupRoot string) error {
-	for range 100 {
-		pids := processesOf(dataDir, cgroupRoot)
-		if len(pids) == 0 {
-			return nil
-		}
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // who is gone is gone
-		}
-		time.Sleep(20 * time.Millisecond)
+// isOf says whether a process is in a cgroup below the root, or is a shim, whose arguments name the data directory.
+func isOf(dataDir, cgroupRoot string) func(remains.Process) bool {
+	return func(p remains.Process) bool {
+		isShim := filepath.Base(p.Args[0]) == "kontiki-shim" && strings.Contains(strings.Join(p.Args, "\x00"), dataDir+"/")
+		return isShim || strings.Contains(p.Cgroups, ":/"+cgroupRoot+"/")
 	}
-	return errors.New("processes of the node do not end")
-}
-
-// processesOf are those in cgroups below the root, and the shims, whose arguments name the data directory.
-func processesOf(dataDir, cgroupRoot string) (pids []int) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
-		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		program, _, _ := strings.Cut(string(command), "\x00")
-		isShim := filepath.Base(program) == "kontiki-shim" && strings.Contains(string(command), dataDir+"/")
-		if pid != os.Getpid() && (isShim || strings.Contains(string(groups), ":/"+cgroupRoot+"/")) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// unmountBelow takes away all mounts below a directory, the last ones first. The kernel has them under the directory's real
-// name: what stayed mounted would be emptied with the directory.
-func unmountBelow(dir string) error {
-	dir, err := filepath.EvalSymlinks(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var points []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
-			points = append(points, fields[4])
-		}
-	}
-	var errs []error
-	for _, point := range slices.Backward(points) {
-		if err := syscall.Unmount(point, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.EINVAL) {
-			errs = append(errs, fmt.Errorf("unmount %s: %w", point, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// removeCgroups removes the node's cgroups of both versions, the innermost first.
-func removeCgroups(root string) error {
-	if !filepath.IsLocal(root) || root == "." {
-		return fmt.Errorf("%q is no cgroup of a node", root)
-	}
-	var errs []error
-	for _, pattern := range []string{"/sys/fs/cgroup/" + root, "/sys/fs/cgroup/*/" + root} {
-		trees, _ := filepath.Glob(pattern)
-		for _, tree := range trees {
-			var dirs []string
-			_ = filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && d.IsDir() {
-					dirs = append(dirs, path)
-				}
-				return nil
-			})
-			for _, dir := range slices.Backward(dirs) {
-				errs = append(errs, rmdir(dir))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// rmdir removes a cgroup, whose last process may not be counted out yet.
-func rmdir(dir string) error {
-	var err error
-	for range 100 {
-		if err = syscall.Rmdir(dir); err == nil || errors.Is(err, syscall.ENOENT) {
-			return nil
-		}
-		if !errors.Is(err, syscall.EBUSY) {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return fmt.Errorf("cgroup %s: %w", dir, err)
 }
 
 func removeLinks() error {

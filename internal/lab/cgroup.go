@@ -1,15 +1,11 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/containerd/cgroups/v3"
 	"golang.org/x/sys/unix"
@@ -97,50 +93,4 @@ func (h *Host) enterCgroup(attr *syscall.SysProcAttr) (done func(), err error) {
 		attr.UseCgroupFD, attr.CgroupFD, done = true, int(f.Fd()), func() { _ = f.Close() }
 	}
 	return done, nil
-}
-
-// removeCgroups takes away the lab's cgroups in all hierarchies; they are empty by now.
-func (l *Lab) removeCgroups() error {
-	var failed error
-	for _, pattern := range []string{filepath.Join(cgroupRoot, l.cgroup()), filepath.Join(cgroupRoot, "*", l.cgroup())} {
-		roots, _ := filepath.Glob(pattern)
-		for _, root := range roots {
-			failed = errors.Join(failed, removeTree(root))
-		}
-	}
-	return failed
-}
-
-// removeTree removes a cgroup with those in it, the innermost first: their files cannot be removed, and go with them.
-func removeTree(root string) error {
-	var dirs []string
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			dirs = append(dirs, path)
-		}
-		return nil
-	})
-	slices.Reverse(dirs)
-	var failed error
-	for _, dir := range dirs {
-		if err := rmdir(dir); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("lab: cgroup %s: %w", dir, err))
-		}
-	}
-	return failed
-}
-
-// rmdir removes a cgroup. The last process in it may be gone already and not yet be counted out.
-func rmdir(dir string) error {
-	for range 100 {
-		err := syscall.Rmdir(dir)
-		if err == nil || errors.Is(err, syscall.ENOENT) {
-			return nil
-		}
-		if !errors.Is(err, syscall.EBUSY) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return syscall.EBUSY
 }

@@ -33,10 +33,10 @@ func (h *Host) delayPackets(d time.Duration) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(h.lab.Program, "lab", "relay", "--machine-end", h.outer(), "--bridge-end", relayEnd, "--delay", d.String())
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if h.Relay, err = startHelper(cmd, h.outer()); err != nil {
-		return fmt.Errorf("lab: relay of %s: %w", h.Name, err)
+		return fmt.Errorf("lab: relay of %s: %w: %s", h.Name, err, lastWords(log.Name()))
 	}
 	return nil
 }
@@ -76,7 +76,6 @@ func (h *Host) plug(plain bool) error {
 // startHelper starts a process of the lab that has its place outside of all machines, and waits until it says that it is ready
 // by a first line on its standard output.
 func startHelper(cmd *exec.Cmd, mark string) (process, error) {
-	cmd.Stdout = nil
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return process{}, err

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"kontiki/internal/remains"
 )
 
 // process is a process of the lab: a machine's kontiki, or one of the lab's own helpers. It outlives the command that started it.
@@ -69,31 +69,11 @@ func (p process) kill() error {
 	return nil
 }
 
-// processesIn are the pids of all processes in a cgroup and in those below it, but for this one.
-func processesIn(cgroup string) (pids []int) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
-		stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
-		if pid != os.Getpid() && !strings.Contains(string(stat), ") Z ") && strings.Contains(string(groups), "/"+cgroup+"/") {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// killAll ends all processes in a cgroup.
+// killAll ends all processes in a cgroup and in those below it.
 func killAll(cgroup string) error {
-	for range 100 {
-		pids := processesIn(cgroup)
-		if len(pids) == 0 {
-			return nil
-		}
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		time.Sleep(20 * time.Millisecond)
+	err := remains.Kill(func(p remains.Process) bool { return strings.Contains(p.Cgroups, "/"+cgroup+"/") })
+	if err != nil {
+		return fmt.Errorf("lab: cgroup %s: %w", cgroup, err)
 	}
-	return fmt.Errorf("lab: processes in cgroup %s do not end", cgroup)
+	return nil
 }

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/vishvananda/netns"
+
+	"kontiki/internal/remains"
 )
 
 // Reboot has a machine lose what a reset takes, at any moment: its processes, containers among them, its network with the
 // link, and all mounts. The files stay, what is broken about it as well, and its kontiki is started again.
 func (h *Host) Reboot(ctx context.Context) error {
-	lost := errors.Join(killAll(h.cgroup()), h.Relay.kill(), h.unmount(), h.disconnect())
+	lost := errors.Join(killAll(h.cgroup()), h.Relay.kill(), remains.Unmount(h.dir()), h.disconnect())
 	if lost != nil {
 		return fmt.Errorf("lab: reboot %s: %w", h.Name, lost)
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kontiki/internal/remains"
 )
 
 // Options say what lab to make.
@@ -206,7 +208,7 @@ func (l *Lab) Down() error { return errors.Join(l.remove(), os.RemoveAll(l.Dir))
 func (l *Lab) remove() error {
 	failed := errors.Join(l.Front.kill(), killAll(l.cgroup()))
 	for _, h := range l.Hosts {
-		failed = errors.Join(failed, h.Relay.kill(), h.unmount())
+		failed = errors.Join(failed, h.Relay.kill(), remains.Unmount(h.dir()))
 	}
-	return errors.Join(failed, l.removeNetwork(), l.removeCgroups())
+	return errors.Join(failed, l.removeNetwork(), remains.RemoveCgroups(l.cgroup()))
 }

@@ -1,4 +1,4 @@
-package install
+package remains
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func TestUnmountBelowALink(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(mounted, syscall.MNT_DETACH) })
 	require.NoError(t, os.WriteFile(filepath.Join(mounted, "kept"), nil, 0o644))
 
-	require.NoError(t, unmountBelow(filepath.Join(link, "data")))
+	require.NoError(t, Unmount(filepath.Join(link, "data")))
 	require.NoFileExists(t, filepath.Join(mounted, "kept"))
-	require.NoError(t, unmountBelow(filepath.Join(dir, "none")))
+	require.NoError(t, Unmount(filepath.Join(dir, "none")))
 }
