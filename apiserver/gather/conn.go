@@ -2,6 +2,7 @@ package gather
 
 import (
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 const (
 	// pendingBytes is how much may wait for the peer before a Write waits.
 	pendingBytes = 64 << 10
-	// lingerTime is how long what was written before a Close may take to go out.
+	// lingerTime is how long what was written before the end of writing may take to go out.
 	lingerTime = time.Second
 )
 
@@ -37,6 +38,7 @@ type conn struct {
 	pending *[]byte    // to be written next; nil: nothing
 	writing bool       // the goroutine that writes exists
 	closed  bool
+	over    bool  // the write deadline was in the past when it was set: no Write is taken
 	err     error // why nothing more can be written
 }
 
@@ -50,11 +52,14 @@ func newConn(c net.Conn) *conn {
 func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.err == nil && c.pending != nil && len(*c.pending) >= pendingBytes {
+	for c.err == nil && !c.over && c.pending != nil && len(*c.pending) >= pendingBytes {
 		c.room.Wait()
 	}
 	if c.err != nil {
 		return 0, c.err
+	}
+	if c.over {
+		return 0, os.ErrDeadlineExceeded
 	}
 	if c.pending == nil {
 		c.pending = newBuffer()
@@ -108,6 +113,31 @@ func (c *conn) fail(err error) {
 	}
 	c.pending = nil
 	c.room.Broadcast()
+}
+
+// SetWriteDeadline sets until when Writes are taken and what was written goes out. A time that is past is the end of writing
+// alone, as it would be on a connection that does not gather: crypto/tls sets one when it closes, right behind the last
+// bytes of the answer.
+func (c *conn) SetWriteDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.over = !at.IsZero() && !at.After(now)
+	if c.over {
+		c.room.Broadcast()
+		if c.writing {
+			at = now.Add(lingerTime)
+		}
+	}
+	return c.Conn.SetWriteDeadline(at)
+}
+
+// SetDeadline implements net.Conn.
+func (c *conn) SetDeadline(at time.Time) error {
+	if err := c.SetReadDeadline(at); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(at)
 }
 
 // Close ends the connection. Reads and writes fail from now on; the goroutine that writes, if there is one, closes

@@ -15,7 +15,7 @@
 //   - Bytes go out in the order in which they were written, all of them unless the connection fails or its
 //     write deadline passes; a failure is returned by every later Write.
 //   - No more than pendingBytes (and one Write) wait for a slow peer: then Write waits, as it would without this package.
-//   - Close returns at once; what was written before still goes out, for as long as the write deadline allows, and for
+//   - Close returns at once, and so does a write deadline that is past: what was written before still goes out, for
 //     lingerTime at most.
 //
 // Read conn.go.
