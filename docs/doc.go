@@ -1,3 +1,3 @@
-// Package docs holds the guided tour (start at architecture.md) and the test that keeps the names
-// in it true.
+// Package docs holds the documentation (README.md says where to begin), and the tests that keep it true: the names of files
+// and functions in it, its links, the table of resources, the list of cases, and the operator that a page writes.
 package docs
