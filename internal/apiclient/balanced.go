@@ -116,6 +116,14 @@ func (b *balanced) open() (servers []string) {
 
 // RoundTrip implements http.RoundTripper.
 func (b *balanced) RoundTrip(r *http.Request) (*http.Response, error) {
+	if isWatch(r) {
+		return b.watch(r)
+	}
+	return b.once(r)
+}
+
+// once asks each server at most once.
+func (b *balanced) once(r *http.Request) (*http.Response, error) {
 	first := b.servers.Current()
 	answer, err := b.send(r, first)
 	if err == nil || r.Context().Err() != nil {

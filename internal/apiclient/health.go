@@ -2,7 +2,6 @@ package apiclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -33,7 +32,7 @@ func (s *Servers) keepHealthy(ctx context.Context, source livetls.Source) {
 		case <-ctx.Done():
 			return
 		case <-s.suspected:
-		case <-time.After(jittered(s.period)):
+		case <-time.After(jittered(h.pause())):
 		}
 		h.look(ctx)
 	}
@@ -46,39 +45,68 @@ func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 type health struct {
 	servers    *Servers
 	transport  *balanced
-	slow       int // how often in a row the current server has not answered in time
-	good       int // how often in a row the preferred one was ready, that is not current
+	good       int  // how often in a row the preferred one was ready, that is not current
+	lost       bool // nobody was ready when it looked last
 	nextReturn time.Time
 	gone       map[string]time.Time // since when a server is not on the list any more
 }
 
-// slowLimit is how often in a row a server may not answer in time. One that refuses, or says that it is not ready, is
-// left at once.
-const slowLimit = 2
-
 // goodLimit is how often in a row, returnPeriod apart, the preferred server must be ready.
 const goodLimit = 2
+
+// pause is how long it waits before it looks again: not long while watches are held.
+func (h *health) pause() time.Duration {
+	if h.lost {
+		return h.servers.period / 4
+	}
+	return h.servers.period
+}
 
 func (h *health) look(ctx context.Context) {
 	h.cutGone()
 	current := h.servers.Current()
-	err := h.ready(ctx, current)
+	best, reason := h.compare(ctx, current)
+	h.lost = best == ""
 	switch {
-	case ctx.Err() != nil:
-	case err == nil:
-		h.slow = 0
+	case h.lost || ctx.Err() != nil: // nobody is ready, as in an election: nothing is gained by going elsewhere
+		return
+	case best == current:
 		h.maybeReturn(ctx, current)
-	case errors.Is(err, context.DeadlineExceeded) && h.slow+1 < slowLimit:
-		h.slow++
 	default:
-		h.moveOn(ctx, current, err)
+		h.good = 0
+		if h.servers.move(current, best, reason) {
+			h.servers.cut(current) // watches begin again there
+		}
 	}
+	h.servers.seenReady()
+}
+
+// compare asks the current server whether it is ready and, if it says no or nothing for a third of the patience, the others
+// too. It returns the current one if that answers in time, or else the first of the others that did: when the machine of this
+// client is what is slow, none does.
+func (h *health) compare(ctx context.Context, current string) (best, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, h.servers.patience)
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() { answered <- h.ready(ctx, current) }()
+	var err error
+	select {
+	case err = <-answered:
+		if err == nil {
+			return current, ""
+		}
+		return h.firstReady(ctx, current), err.Error()
+	case <-time.After(h.servers.patience / 3):
+	}
+	other := h.firstReady(ctx, current)
+	if err = <-answered; err == nil {
+		return current, ""
+	}
+	return other, err.Error()
 }
 
 // ready asks a server for /readyz.
 func (h *health) ready(ctx context.Context, server string) error {
-	ctx, cancel := context.WithTimeout(ctx, h.servers.patience)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
 	if err != nil {
 		return err
@@ -94,9 +122,8 @@ func (h *health) ready(ctx context.Context, server string) error {
 	return nil
 }
 
-// moveOn goes to the first of the other servers that is ready, and cuts the connections to the current one: watches
-// begin again there. If no other is ready, as in an election, nothing is gained by it.
-func (h *health) moveOn(ctx context.Context, current string, reason error) {
+// firstReady is the first on the list of the others that is ready, "" if none is. All are waited for.
+func (h *health) firstReady(ctx context.Context, current string) string {
 	others := slices.DeleteFunc(h.servers.List(), func(url string) bool { return url == current })
 	answers := make([]error, len(others))
 	var asked sync.WaitGroup
@@ -104,14 +131,10 @@ func (h *health) moveOn(ctx context.Context, current string, reason error) {
 		asked.Go(func() { answers[i] = h.ready(ctx, url) })
 	}
 	asked.Wait()
-	best := slices.Index(answers, nil)
-	if best < 0 {
-		return
+	if best := slices.Index(answers, nil); best >= 0 {
+		return others[best]
 	}
-	h.slow, h.good = 0, 0
-	if h.servers.move(current, others[best], reason.Error()) {
-		h.servers.cut(current)
-	}
+	return ""
 }
 
 // maybeReturn goes back to the server that this client prefers, now and then. What runs elsewhere ends there.
@@ -125,6 +148,8 @@ func (h *health) maybeReturn(ctx context.Context, current string) {
 		return
 	}
 	h.nextReturn = time.Now().Add(jittered(h.servers.returnPeriod))
+	ctx, cancel := context.WithTimeout(ctx, h.servers.patience)
+	defer cancel()
 	if h.ready(ctx, preferred) != nil {
 		h.good = 0
 		return

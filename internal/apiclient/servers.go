@@ -28,6 +28,7 @@ type Servers struct {
 	former  []string   // those that were live once, the newest first
 	current string
 	clients []*balanced
+	ready   chan struct{} // closed, and made anew, when a server is seen to be ready
 
 	suspected chan struct{} // of capacity 1: a request has failed, look now
 }
@@ -63,7 +64,7 @@ func OpenServers(config ServersConfig) *Servers {
 	}
 	s := &Servers{
 		config: config, log: config.Log, period: lookPeriod, patience: lookPatience, returnPeriod: returnPeriod,
-		suspected: make(chan struct{}, 1),
+		suspected: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if known, err := readKnown(config.File); err != nil {
 		s.log.Warn("known API servers cannot be read, those that were given are called", "file", config.File, "err", err)

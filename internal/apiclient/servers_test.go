@@ -26,11 +26,15 @@ type fakeServer struct {
 	name  string
 	state atomic.Int32 // an HTTP status of /readyz; 0 hangs
 	posts atomic.Int32
+
+	watches atomic.Int32 // an HTTP status of watches
+	refused atomic.Int32 // how many of them had another one than 200
 }
 
 func startFake(t *testing.T, name string) *fakeServer {
 	f := &fakeServer{name: name}
 	f.state.Store(http.StatusOK)
+	f.watches.Store(http.StatusOK)
 	f.Server = httptest.NewUnstartedServer(f)
 	f.EnableHTTP2 = true
 	f.StartTLS()
@@ -41,6 +45,9 @@ func startFake(t *testing.T, name string) *fakeServer {
 func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	state := int(f.state.Load())
 	switch {
+	case r.URL.Path == "/watch" && f.watches.Load() != http.StatusOK:
+		f.refused.Add(1)
+		w.WriteHeader(int(f.watches.Load()))
 	case r.URL.Path == "/watch": // a line, and no more
 		fmt.Fprintln(w, f.name)
 		w.(http.Flusher).Flush()
@@ -176,6 +183,25 @@ func TestNobodyIsReady(t *testing.T) {
 	fakes[2].state.Store(http.StatusOK)
 	h.look(t.Context())
 	require.Equal(t, fakes[2].URL, servers.Current())
+}
+
+// One look is enough to leave a server that says nothing, if another one answers; if none does, as when this machine is what is
+// slow, nothing is gained by it.
+func TestSilence(t *testing.T) {
+	servers, source, fakes := startFakes(t, "")
+	servers.patience = 200 * time.Millisecond
+	for _, f := range fakes {
+		f.state.Store(0)
+	}
+	h := &health{servers: servers, transport: servers.transport(source), gone: map[string]time.Time{}}
+	h.look(t.Context())
+	require.Equal(t, fakes[0].URL, servers.Current())
+	fakes[1].state.Store(http.StatusOK)
+	fakes[2].state.Store(http.StatusInternalServerError)
+	require.Eventually(t, func() bool { // again only if this machine is so slow that nobody answers in time
+		h.look(t.Context())
+		return servers.Current() == fakes[1].URL
+	}, time.Minute, time.Millisecond)
 }
 
 // Clients are spread over the servers; when one goes, its clients are spread over the others, and nobody else moves.
