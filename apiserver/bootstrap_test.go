@@ -68,6 +68,12 @@ func serve(t *testing.T, dir string, keys *pki.PKI, config apiserver.Config) (cl
 // serveOn runs a server on an open store until stop is called.
 func serveOn(t *testing.T, store *raftstore.Member, keys *pki.PKI, config apiserver.Config) (client *rest.Config, stop func()) {
 	t.Helper()
+	_, client, stop = startOn(t, store, keys, config)
+	return client, stop
+}
+
+func startOn(t *testing.T, store *raftstore.Member, keys *pki.PKI, config apiserver.Config) (server *apiserver.Server, client *rest.Config, stop func()) {
+	t.Helper()
 	config.KV, config.Table, config.TLS = store, registry.Builtin(registry.Options{}), keys.APIServing()
 	config.TokenKeys = []crypto.Signer{keys.AccountKeys().Signer}
 	server, err := apiserver.New(config)
@@ -83,7 +89,7 @@ func serveOn(t *testing.T, store *raftstore.Member, keys *pki.PKI, config apiser
 		Host:            "https://" + listener.Addr().String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: keys.CA(), CertData: admin.CertPEM, KeyData: admin.KeyPEM},
 	}
-	return client, func() {
+	return server, client, func() {
 		cancel()
 		require.NoError(t, <-done)
 		server.Close()

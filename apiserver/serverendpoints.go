@@ -21,9 +21,6 @@ import (
 // last has seen everybody who wrote before him, and a server writes after it has taken its Lease. So the list is exact
 // however many servers start at a time.
 func (s *Server) writeEndpoints(ctx context.Context) error {
-	if !reachable(s.config.AdvertiseAddress) {
-		return nil
-	}
 	endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{
 		Name: kubernetesName, Namespace: metav1.NamespaceDefault, Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"},
 	}}
@@ -111,7 +108,7 @@ func (s *Server) writeSlices(ctx context.Context, family discoveryv1.AddressType
 		return err
 	}
 	count := len(groups)
-	if count == 0 && wanted(s.config.AdvertiseAddress) {
+	if count == 0 && reachable(s.config.AdvertiseAddress) && wanted(s.config.AdvertiseAddress) {
 		count = 1
 	}
 	for i := range count {

@@ -93,17 +93,23 @@ func (s *Server) keepPlace(ctx context.Context) {
 	}
 }
 
+// tendPlaces renews the Lease, removes those of others that are over, and writes the endpoints. A server that pods cannot reach
+// has no Lease, and looks after those that were left all the same: it may be the only one, on a machine that had an address.
 func (s *Server) tendPlaces(ctx context.Context, others *sightings) error {
 	ctx, cancel := context.WithTimeout(ctx, placePeriod)
 	defer cancel()
-	if err := s.renewPlace(ctx); err != nil {
-		return err
+	present := reachable(s.config.AdvertiseAddress)
+	if present {
+		if err := s.renewPlace(ctx); err != nil {
+			return err
+		}
 	}
 	leases, err := s.serverLeases(ctx)
 	if err != nil {
 		return err
 	}
-	for _, lease := range others.stale(leases, time.Now()) {
+	stale := others.stale(leases, time.Now())
+	for _, lease := range stale {
 		if lease.Name == leaseName(s.place()) {
 			continue
 		}
@@ -111,6 +117,9 @@ func (s *Server) tendPlaces(ctx context.Context, others *sightings) error {
 			return err
 		}
 		s.log.Info("an API server has not renewed its lease and is no endpoint any more", "server", *lease.Spec.HolderIdentity)
+	}
+	if !present && len(stale) == 0 {
+		return nil
 	}
 	return s.writeEndpoints(ctx)
 }
