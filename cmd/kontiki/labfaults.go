@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,7 +92,7 @@ func (f *labFlags) partitionCommand() *cobra.Command {
 			for _, part := range strings.Split(strings.Join(args, ","), "|") {
 				groups = append(groups, strings.FieldsFunc(part, func(r rune) bool { return r == ',' || r == ' ' }))
 			}
-			if len(groups) < 2 {
+			if len(groups) < 2 || slices.ContainsFunc(groups[1:], func(g []string) bool { return len(g) == 0 }) {
 				return usageError{fmt.Errorf("usage: kontiki lab partition NODES '|' NODES")}
 			}
 			if err := l.Partition(ctx, groups...); err != nil {

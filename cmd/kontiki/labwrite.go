@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -49,6 +50,9 @@ on each server must have told each exactly once, going on at another server when
 const writePatience = 30 * time.Second
 
 func (f *writeFlags) run(ctx context.Context, l *lab.Lab, name string, out io.Writer) error {
+	if f.period <= 0 || f.count < 0 || f.every < 0 {
+		return usageError{errors.New("kontiki lab write: --for must be more than 0, --count and --every not less")}
+	}
 	client, err := labClient(l, f.through)
 	if err != nil {
 		return err
@@ -70,6 +74,9 @@ func (f *writeFlags) run(ctx context.Context, l *lab.Lab, name string, out io.Wr
 		err = w.Count(ctx, f.count, 0)
 	} else {
 		err = w.Run(limited, writePatience)
+	}
+	if errors.Is(err, ledger.ErrTaken) {
+		return fmt.Errorf("%w: take another name, or kubectl delete configmap -l %s=%s", err, ledger.Label, name)
 	}
 	if err != nil {
 		return err

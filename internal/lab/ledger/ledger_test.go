@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -32,7 +34,7 @@ func TestWritesAreTriedAgain(t *testing.T) {
 			case object.Name == "w-2" && tries < 10:
 				return true, nil, errors.New("connection refused")
 			case object.Name == "w-3" && tries < 20: // it happens, and the answer is lost
-				_ = client.Tracker().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "w-3", Namespace: "default", Labels: object.Labels}})
+				_ = client.Tracker().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "w-3", Namespace: "default", Labels: object.Labels}, Data: object.Data})
 				return true, nil, errors.New("connection reset")
 			}
 			return false, nil, nil
@@ -66,6 +68,24 @@ func TestPatienceEnds(t *testing.T) {
 		defer cancel()
 		require.ErrorContains(t, w.Run(ctx, 3*time.Second), "w-1 is not acknowledged 3s after the end")
 		require.Equal(t, []string{"w-1"}, w.Report().Unknown)
+	})
+}
+
+// TestNamesThatDoNotWork: nobody insists on what will never be acknowledged, and what others wrote is not taken for one's own.
+func TestNamesThatDoNotWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		require.NoError(t, newWriter(client).Count(t.Context(), 2, 0))
+		another := newWriter(client)
+		began := time.Now()
+		require.ErrorIs(t, another.Count(t.Context(), 2, time.Minute), ErrTaken)
+		require.Zero(t, another.Report().Acknowledged)
+
+		client.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "W_1", nil)
+		})
+		require.True(t, apierrors.IsInvalid(another.Run(t.Context(), time.Minute)))
+		require.Zero(t, time.Since(began))
 	})
 }
 

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -24,6 +26,7 @@ type Writer struct {
 	Timeout   time.Duration // of one try
 
 	mu      sync.Mutex // guards what follows
+	id      string     // of this Writer, in all that it makes
 	acked   map[string]time.Duration
 	unknown []string // begun and never acknowledged, in order
 	longest time.Duration
@@ -53,7 +56,7 @@ func (w *Writer) Count(ctx context.Context, writes int, patience time.Duration) 
 	return nil
 }
 
-// insist creates one ConfigMap, whatever it takes.
+// insist creates one ConfigMap, whatever it takes, unless its name is no name or not free.
 func (w *Writer) insist(ctx context.Context, name string, patience time.Duration) error {
 	began := time.Now()
 	giveUp, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -64,6 +67,9 @@ func (w *Writer) insist(ctx context.Context, name string, patience time.Duration
 		if err == nil {
 			w.acknowledged(name, time.Since(began))
 			return nil
+		}
+		if errors.Is(err, ErrTaken) || apierrors.IsInvalid(err) { // trying again will not help
+			return fmt.Errorf("ledger: %w", err)
 		}
 		if giveUp.Err() != nil {
 			w.failed(name)
@@ -99,12 +105,32 @@ func (w *Writer) RunUntilError(ctx context.Context) {
 func (w *Writer) create(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{Label: w.Name}}}
-	_, err := w.Client.CoreV1().ConfigMaps(w.Namespace).Create(ctx, object, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
+	object := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{Label: w.Name}},
+		Data:       map[string]string{runKey: w.run()},
+	}
+	maps := w.Client.CoreV1().ConfigMaps(w.Namespace)
+	_, err := maps.Create(ctx, object, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	found, err := maps.Get(ctx, name, metav1.GetOptions{})
+	if err == nil && found.Data[runKey] != w.run() {
+		return fmt.Errorf("%s: %w", name, ErrTaken)
 	}
 	return err
+}
+
+// runKey is where a ConfigMap says which Writer made it: another one may have had the same name.
+const runKey = "run"
+
+func (w *Writer) run() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.id == "" {
+		w.id = rand.Text()
+	}
+	return w.id
 }
 
 func (w *Writer) acknowledged(name string, took time.Duration) {
