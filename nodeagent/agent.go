@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -52,7 +53,9 @@ type Agent struct {
 	recorder    record.EventRecorder
 	serviceList *serviceList
 	policies    *policy.Enforcer // nil: NetworkPolicies are not enforced here
-	pullSlots   chan struct{}
+	// policyTrouble is why they cannot be at the moment.
+	policyTrouble atomic.Pointer[error]
+	pullSlots     chan struct{}
 }
 
 // New checks the configuration and prepares an agent. Nothing runs before Run.

@@ -16,6 +16,7 @@ import (
 	"kontiki/nodeagent/announce"
 	"kontiki/nodeagent/dns"
 	"kontiki/nodeagent/network"
+	"kontiki/nodeagent/nftables"
 	"kontiki/nodeagent/policy"
 	"kontiki/nodeagent/proxy"
 )
@@ -40,7 +41,7 @@ const servicesLock = "@kontiki/services"
 // clusterNetwork is the parts of a node's network that follow the API.
 type clusterNetwork struct {
 	peers *peerRoutes
-	proxy *proxy.Proxy     // nil where the machine has no nftables
+	proxy *proxy.Proxy     // nil where another agent serves Services
 	rules *policy.Enforcer // nil there, too, and where NetworkPolicies are somebody else's
 	names *dns.Server      // nil where its addresses cannot be had
 	lock  net.Listener
@@ -81,7 +82,7 @@ func (a *Agent) openClusterNetwork(factory informers.SharedInformerFactory, pods
 	} else {
 		n.proxy = rules
 		if n.balancers, err = announce.New(announce.Config{
-			Node: a.cfg.NodeName, Client: a.client, Informers: factory, Events: a.recorder, Log: a.cfg.Log,
+			Node: a.cfg.NodeName, Client: a.client, Informers: factory, Events: a.recorder, Ready: rules.Written(), Log: a.cfg.Log,
 		}); err != nil {
 			a.log.Warn("addresses of load balancers are not announced by this node", "err", err)
 		}
@@ -186,10 +187,10 @@ func RemoveServiceRules(ctx context.Context) error {
 		return nil
 	}
 	defer lock.Close()
-	if err := proxy.Remove(ctx); err != nil && !errors.Is(err, proxy.ErrNoNFTables) {
+	if err := proxy.Remove(ctx); err != nil && !errors.Is(err, nftables.ErrUnavailable) {
 		return fmt.Errorf("rules of Services: %w", err)
 	}
-	if err := policy.Remove(ctx); err != nil && !errors.Is(err, policy.ErrNoNFTables) {
+	if err := policy.Remove(ctx); err != nil && !errors.Is(err, nftables.ErrUnavailable) {
 		return fmt.Errorf("rules of NetworkPolicies: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"kontiki/nodeagent/nftables"
 	"kontiki/nodeagent/podspec"
 	"kontiki/nodeagent/podstate"
 	"kontiki/nodeagent/policy"
@@ -23,7 +25,9 @@ func (a *Agent) openPolicies(factory informers.SharedInformerFactory, pods cache
 		a.removePolicies()
 		return nil
 	}
-	enforcer, err := policy.New(policy.Config{Pods: pods, Informers: factory, Running: a.runningAddresses, Log: a.cfg.Log})
+	enforcer, err := policy.New(policy.Config{
+		Pods: pods, Informers: factory, Running: a.runningAddresses, Report: a.reportPolicies, Log: a.cfg.Log,
+	})
 	if err != nil {
 		a.log.Warn("NetworkPolicies are not enforced on this node", "err", err)
 		return nil
@@ -31,11 +35,43 @@ func (a *Agent) openPolicies(factory informers.SharedInformerFactory, pods cache
 	return enforcer
 }
 
+// policiesUnavailable is a condition of Nodes that Kubernetes does not have: NetworkPolicies cannot be enforced there. A Node
+// where that has never been so has none.
+const policiesUnavailable corev1.NodeConditionType = "NetworkPolicyUnavailable"
+
+// reportPolicies tells of trouble with NetworkPolicies, nil when it is over, in an event; the Node's condition follows.
+func (a *Agent) reportPolicies(err error) {
+	node := &corev1.ObjectReference{Kind: "Node", Name: a.cfg.NodeName, UID: types.UID(a.cfg.NodeName)}
+	if err == nil {
+		a.policyTrouble.Store(nil)
+		a.recorder.Event(node, corev1.EventTypeNormal, "NetworkPolicyEnforced", "NetworkPolicies are enforced")
+		return
+	}
+	a.policyTrouble.Store(&err)
+	a.recorder.Event(node, corev1.EventTypeWarning, "NetworkPolicyNotEnforced", policyTroubleText(err))
+}
+
+func policyTroubleText(err error) string {
+	return "NetworkPolicies cannot be enforced, pods that they select do not start: " + err.Error()
+}
+
+// policyCondition is the Node's condition, if there has been trouble.
+func (a *Agent) policyCondition(old []corev1.NodeCondition) (c corev1.NodeCondition, ok bool) {
+	if err := a.policyTrouble.Load(); err != nil {
+		return corev1.NodeCondition{
+			Type: policiesUnavailable, Status: corev1.ConditionTrue, Reason: "NFTablesFailed", Message: policyTroubleText(*err),
+		}, true
+	}
+	return corev1.NodeCondition{
+		Type: policiesUnavailable, Status: corev1.ConditionFalse, Reason: "NoTrouble", Message: "nothing keeps NetworkPolicies from being enforced",
+	}, slices.ContainsFunc(old, func(o corev1.NodeCondition) bool { return o.Type == policiesUnavailable })
+}
+
 // removePolicies takes away what an agent that enforced them has left.
 func (a *Agent) removePolicies() {
 	ctx, cancel := context.WithTimeout(context.Background(), criTimeout)
 	defer cancel()
-	if err := policy.Remove(ctx); err != nil && !errors.Is(err, policy.ErrNoNFTables) {
+	if err := policy.Remove(ctx); err != nil && !errors.Is(err, nftables.ErrUnavailable) {
 		a.log.Warn("rules of NetworkPolicies are left on this node", "err", err)
 	}
 }

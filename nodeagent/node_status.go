@@ -70,6 +70,9 @@ func (n *nodeReporter) conditions(ctx context.Context, old []corev1.NodeConditio
 			"kubelet has insufficient PID available", "kubelet has sufficient PID available"),
 		n.ready(ctx),
 	}
+	if c, ok := n.a.policyCondition(old); ok {
+		computed = append(computed, c)
+	}
 	now := metav1.NewTime(time.Now()).Rfc3339Copy()
 	out := slices.Clone(old)
 	for _, c := range computed {

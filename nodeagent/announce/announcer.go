@@ -29,7 +29,9 @@ type Config struct {
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory // must not have started
 	Events    record.EventRecorder            // nil tells nobody who announces what
-	Log       *slog.Logger                    // nil discards
+	// Ready is closed when the rules are there by which this node serves what it announces; nil: they are.
+	Ready <-chan struct{}
+	Log   *slog.Logger // nil discards
 }
 
 // Announcer answers for the addresses that are this node's to announce. Run does all its work.
@@ -37,6 +39,7 @@ type Announcer struct {
 	log     *slog.Logger
 	events  record.EventRecorder
 	node    string
+	ready   <-chan struct{}
 	wire    wire
 	members members
 
@@ -72,7 +75,7 @@ func New(cfg Config) (*Announcer, error) {
 	}
 	services, slices, nodes := cfg.Informers.Core().V1().Services(), cfg.Informers.Discovery().V1().EndpointSlices(), cfg.Informers.Core().V1().Nodes()
 	a := &Announcer{
-		log: cfg.Log, events: cfg.Events, node: cfg.Node, wire: kernel{}, members: members{self: cfg.Node, client: cfg.Client},
+		log: cfg.Log, events: cfg.Events, node: cfg.Node, ready: cfg.Ready, wire: kernel{}, members: members{self: cfg.Node, client: cfg.Client},
 		services: services.Lister(), slices: slices.Lister(), nodes: nodes.Lister(),
 		wake: make(chan struct{}, 1), held: map[netip.Addr]*holding{},
 	}
@@ -99,6 +102,13 @@ func (a *Announcer) changed() {
 func (a *Announcer) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), a.synced...) {
 		return nil
+	}
+	if a.ready != nil {
+		select {
+		case <-a.ready:
+		case <-ctx.Done():
+			return nil
+		}
 	}
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()

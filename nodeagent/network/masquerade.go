@@ -43,12 +43,14 @@ func (n *Network) masquerade(ctx context.Context, cidr netip.Prefix) error {
 
 const masqueradeChain = "postrouting"
 
+func (n *Network) masqueradeName() string { return "kontiki-pods-" + n.cfg.Bridge }
+
 func (n *Network) masqueradeTable(cidr netip.Prefix) (knftables.Interface, error) {
 	family := knftables.IPv4Family
 	if cidr.Addr().Is6() {
 		family = knftables.IPv6Family
 	}
-	nft, err := knftables.New(family, "kontiki-pods-"+n.cfg.Bridge)
+	nft, err := knftables.New(family, n.masqueradeName())
 	if err != nil {
 		return nil, fmt.Errorf("masquerade: %w", err)
 	}

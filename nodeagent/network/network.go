@@ -16,6 +16,8 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
+
+	"kontiki/nodeagent/nftables"
 )
 
 // ifName is the pod's interface, by Kubernetes' convention.
@@ -128,15 +130,28 @@ func (n *Network) putIntoForce(ctx context.Context, cidrs []netip.Prefix) (err e
 	return nil
 }
 
-// keepPeriod is how soon Keep repairs what somebody took away.
+// keepPeriod is how soon Keep repairs what somebody took away and nobody tells of: files, and parameters of the kernel.
 const keepPeriod = 10 * time.Second
 
 // Keep puts the default configuration, the masquerading and the forwarding back when somebody took them away (nft flush
 // ruleset), until ctx ends.
 func (n *Network) Keep(ctx context.Context) {
+	flushed := make(chan struct{}, 1) // holds one token while the masquerading may have gone
+	watcher := nftables.NewWatcher(masqueradeChain, n.masqueradeName())
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() {
+		watcher.Run(ctx, func() {
+			select {
+			case flushed <- struct{}{}:
+			default:
+			}
+		})
+	})
 	last := ""
 	for ctx.Err() == nil {
 		select {
+		case <-flushed:
 		case <-time.After(keepPeriod):
 		case <-ctx.Done():
 			return

@@ -9,8 +9,10 @@
 //   - The kernel has the rules of one moment: all or nothing of an Apply.
 //   - Names of chains and sets belong to one owner. Elements may be claimed by several; then the first owner by name has it,
 //     and the next one gets it when that goes.
-//   - After an error the kernel has what it had, and the next Apply writes the whole table anew, also in one transaction.
+//   - A change that the kernel refuses is followed at once by the whole table anew, in one transaction: somebody may have
+//     taken away what it builds on. When that fails, too, the kernel has what it had, and the next Apply writes everything.
 //     So does the first: what an earlier process left is replaced, never mixed with.
+//   - Nothing here waits for a machine to have nft: each call asks anew, until one finds it.
 //
-// Read table.go first.
+// watch.go notices what others take away. Read table.go first.
 package nftables

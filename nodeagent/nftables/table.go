@@ -11,7 +11,8 @@ import (
 
 // Table is a table of the kernel that this process alone writes. It is not safe for concurrent use.
 type Table struct {
-	nft  knftables.Interface
+	open func() (knftables.Interface, error)
+	nft  knftables.Interface // nil until open has succeeded
 	base func(*knftables.Transaction)
 
 	wanted  map[string]*Ruleset  // by owner
@@ -19,22 +20,44 @@ type Table struct {
 	written bool                 // the kernel has what is wanted
 }
 
-// Open is a table of the name. base adds the table, and in it what all owners share. The error wraps ErrUnavailable.
-func Open(family knftables.Family, name string, base func(*knftables.Transaction)) (*Table, error) {
-	nft, err := knftables.New(family, name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return New(nft, base), nil
+// Open is a table of the name. base adds the table, and in it what all owners share. Whether the machine has a working nft is
+// asked by what uses it, each time until it has: it may be installed, or get its rights, while the agent runs.
+func Open(family knftables.Family, name string, base func(*knftables.Transaction)) *Table {
+	return newTable(func() (knftables.Interface, error) { return knftables.New(family, name) }, base)
 }
 
 // New is a table that is written with nft; Open is for all but tests.
 func New(nft knftables.Interface, base func(*knftables.Transaction)) *Table {
-	return &Table{nft: nft, base: base, wanted: map[string]*Ruleset{}, claims: map[Element][]string{}}
+	return newTable(func() (knftables.Interface, error) { return nft, nil }, base)
+}
+
+func newTable(open func() (knftables.Interface, error), base func(*knftables.Transaction)) *Table {
+	return &Table{open: open, base: base, wanted: map[string]*Ruleset{}, claims: map[Element][]string{}}
+}
+
+// begin is a transaction. The error wraps ErrUnavailable.
+func (t *Table) begin() (*knftables.Transaction, error) {
+	if t.nft == nil {
+		nft, err := t.open()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		t.nft = nft
+	}
+	return t.nft.NewTransaction(), nil
+}
+
+// run has the kernel do what is in a transaction.
+func (t *Table) run(ctx context.Context, tx *knftables.Transaction) error {
+	if err := t.nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	return nil
 }
 
 // Apply gives owners new parts, nil to take theirs away, and has the kernel follow in one transaction. After an error the
-// parts count as given, the kernel has what it had, and the next Apply, also one without changes, writes everything.
+// parts count as given, the kernel has what it had, and the next Apply, also one without changes, writes everything. The
+// error wraps ErrUnavailable where there is no nft.
 func (t *Table) Apply(ctx context.Context, changes map[string]*Ruleset) error {
 	touched := map[Element]bool{}
 	before, after := NewRuleset(), NewRuleset()
@@ -48,68 +71,68 @@ func (t *Table) Apply(ctx context.Context, changes map[string]*Ruleset) error {
 	}
 	t.winners(touched, after)
 
-	tx := t.nft.NewTransaction()
-	if !t.written {
-		tx.Add(&knftables.Table{}) // or it could not be deleted
-		tx.Delete(&knftables.Table{})
-		t.base(tx)
-		before, after = NewRuleset(), t.everything()
+	tx, err := t.begin()
+	if err != nil {
+		return err
 	}
-	difference(tx, before, after)
-	if tx.NumOperations() == 0 {
-		return nil
+	if t.written {
+		if difference(tx, before, after); tx.NumOperations() == 0 {
+			return nil
+		}
+		if t.written = t.run(ctx, tx) == nil; t.written {
+			return nil
+		}
+		// What was there is not what it should be: somebody has taken it away.
 	}
-	t.written = false
-	if err := t.nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("nftables: %w", err)
-	}
-	t.written = true
-	return nil
+	return t.writeAll(ctx)
 }
 
-// Check asks the kernel whether it could have the table, and changes nothing. The error wraps ErrUnavailable.
-func (t *Table) Check(ctx context.Context) error {
+// writeAll replaces whatever the kernel has by all that is wanted.
+func (t *Table) writeAll(ctx context.Context) error {
 	tx := t.nft.NewTransaction()
+	tx.Add(&knftables.Table{}) // or it could not be deleted
+	tx.Delete(&knftables.Table{})
 	t.base(tx)
-	if err := t.nft.Check(ctx, tx); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return nil
+	difference(tx, NewRuleset(), t.everything())
+	err := t.run(ctx, tx)
+	t.written = err == nil
+	return err
 }
 
 // Verify looks whether a chain of the base still has rules. If it has none, because somebody has flushed what is not theirs,
-// the next Apply writes everything.
-func (t *Table) Verify(ctx context.Context, chain string) {
+// the next Apply writes everything, and lost is true. So it is when nobody can tell.
+func (t *Table) Verify(ctx context.Context, chain string) (lost bool) {
 	if !t.written {
-		return
+		return false // the next Apply does anyway
 	}
 	rules, err := t.nft.ListRules(ctx, chain)
 	t.written = err == nil && len(rules) > 0
+	return !t.written
 }
 
-// Remove takes the table away. The next Apply writes it anew.
+// Remove takes the table away. The next Apply writes it anew. The error wraps ErrUnavailable where there is no nft.
 func (t *Table) Remove(ctx context.Context) error {
-	tx := t.nft.NewTransaction()
+	tx, err := t.begin()
+	if err != nil {
+		return err
+	}
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
 	t.written = false
-	if err := t.nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("nftables: %w", err)
-	}
-	return nil
+	return t.run(ctx, tx)
 }
 
 // Amend adds to whatever table is there, with the base, before the first Apply replaces it. It fails where the kernel has an
 // element of it that stands for something else.
 func (t *Table) Amend(ctx context.Context, part *Ruleset) error {
-	tx := t.nft.NewTransaction()
+	tx, err := t.begin()
+	if err != nil {
+		return err
+	}
 	t.base(tx)
 	difference(tx, NewRuleset(), part)
 	t.written = false
-	if err := t.nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("nftables: %w", err)
-	}
-	return nil
+	return t.run(ctx, tx)
 }
 
 // Owners are those that have a part.

@@ -42,8 +42,8 @@ func (e *Enforcer) sync(ctx context.Context, b *batch) error {
 	for key := range policies {
 		changes["policy "+key] = e.rulesOf(key)
 	}
-	if b.verify {
-		e.table.Verify(ctx, forwardChain)
+	if b.verify && e.table.Verify(ctx, forwardChain) {
+		e.log.Warn("somebody has taken the rules of NetworkPolicies away, they are written anew")
 	}
 	if err := e.table.Apply(ctx, changes); err != nil {
 		return err

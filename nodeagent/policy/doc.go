@@ -53,9 +53,12 @@
 //     from another pod gets it without that pod's rules.
 //   - While policies are not known, because no API server answered since the agent began, new pods are closed: only their
 //     node reaches them. Pods that ran before keep the rules that they have.
+//   - While rules cannot be written, because nft is missing or the kernel refuses them, a pod that a policy selects does not
+//     start; others do. It is tried again, every ten seconds at most, and told (Config.Report).
 //   - What is not known to be allowed is not: peers whose slices are not there yet, a pod that has no object.
 //   - The end of the agent leaves the rules. They are in a table of Kontiki's own, inet kontiki-policy, replaced as a whole at
-//     the start of the next; Remove takes it away. When somebody flushes all rules of the machine it is back within seconds.
+//     the start of the next; Remove takes it away. When somebody flushes all rules of the machine it is back at once
+//     (nftables.Watcher).
 //
 // Between pods of one bridge, the kernel's br_netfilter must hand packets to the hook (network.EnableServices); without, such
 // traffic is not seen.

@@ -20,11 +20,8 @@ import (
 	"kontiki/nodeagent/nftables"
 )
 
-// retryDelay is how long after a failed transaction the next is tried.
-const retryDelay = time.Second
-
-// verifyPeriod is how often the table is looked for: a flush of all rules of the machine takes it along, unannounced.
-const verifyPeriod = 10 * time.Second
+// listDelay is how long after a failure the pods that run are listed again.
+const listDelay = time.Second
 
 // byUID is the name of the index that the package adds to the informers of pods and policies.
 const byUID = "policy/uid"
@@ -37,6 +34,9 @@ type Config struct {
 	// Running returns the addresses of the pods of this node in which containers have been started already. It is asked at the
 	// start of Run, until it answers.
 	Running func(context.Context) (map[types.UID][]netip.Addr, error)
+	// Report is told, by Run, when rules cannot be written, and with nil when they are again; the error wraps
+	// nftables.ErrUnavailable where there is no nft. It must not block. May be nil.
+	Report func(error)
 	// Log gets what goes wrong.
 	Log *slog.Logger
 }
@@ -53,53 +53,32 @@ type Enforcer struct {
 	synced                 []cache.InformerSynced
 
 	// Of Run alone.
+	retry     nftables.Retry
 	bindings  map[types.UID]binding         // of the pods that policies select
 	bound     map[string]map[types.UID]bool // the pods that each policy selects
 	selectors selectors
 }
 
-// checkTimeout bounds how long New waits for nft.
-const checkTimeout = 10 * time.Second
-
-// New prepares an enforcer. The error wraps ErrNoNFTables where the machine cannot have one: what the kernel lacks is found
-// here, and not when the first pod waits for its rules.
+// New prepares an enforcer. Where the machine has no nft that works, rules are tried until it has.
 func New(cfg Config) (*Enforcer, error) {
-	table, err := openTable()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
-	defer cancel()
-	if err := table.Check(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoNFTables, err)
-	}
-	e := newEnforcer(cfg, table)
+	e := newEnforcer(cfg, openTable())
 	return e, e.follow()
 }
 
-func openTable() (*nftables.Table, error) {
-	table, err := nftables.Open(knftables.InetFamily, tableName, writeBase)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoNFTables, err)
-	}
-	return table, nil
-}
+func openTable() *nftables.Table { return nftables.Open(knftables.InetFamily, tableName, writeBase) }
 
 func newEnforcer(cfg Config, table *nftables.Table) *Enforcer {
+	if cfg.Report == nil {
+		cfg.Report = func(error) {}
+	}
 	return &Enforcer{
 		cfg: cfg, log: cfg.Log.With("component", "network-policy"), table: table, addresses: newAddresses(), pending: newPending(),
 		bindings: map[types.UID]binding{}, bound: map[string]map[types.UID]bool{}, selectors: selectors{},
 	}
 }
 
-// Remove takes away all rules, while no enforcer runs.
-func Remove(ctx context.Context) error {
-	table, err := openTable()
-	if err != nil {
-		return err
-	}
-	return table.Remove(ctx)
-}
+// Remove takes away all rules, while no enforcer runs. The error wraps nftables.ErrUnavailable where there is no nft.
+func Remove(ctx context.Context) error { return openTable().Remove(ctx) }
 
 // follow has changes of what rules follow from arrive in pending.
 func (e *Enforcer) follow() error {
@@ -167,7 +146,8 @@ func (e *Enforcer) handler(note func(*batch, metav1.Object), matters func(before
 }
 
 // Protect returns when the kernel has the rules of a pod at these addresses, before its first container starts. Once it has
-// them, it costs nothing to ask again. The error wraps ErrNotWritten, or is the context's.
+// them, it costs nothing to ask again. A pod that no policy selects starts without them, too: what it may, it may anyway. The
+// error wraps ErrNotWritten, or is the context's.
 func (e *Enforcer) Protect(ctx context.Context, uid types.UID, addresses []netip.Addr) error {
 	changed := e.addresses.give(uid, addresses)
 	if len(changed) == 0 {
@@ -178,7 +158,7 @@ func (e *Enforcer) Protect(ctx context.Context, uid types.UID, addresses []netip
 		for _, uid := range changed {
 			b.pods[uid] = true
 		}
-		b.waiters = append(b.waiters, done)
+		b.waiters = append(b.waiters, waiter{uid, done})
 	})
 	select {
 	case err := <-done:
@@ -199,30 +179,46 @@ func (e *Enforcer) Forget(uid types.UID) {
 
 // Run keeps the rules until ctx ends. They stay then.
 func (e *Enforcer) Run(ctx context.Context) error {
+	watcher := nftables.NewWatcher(forwardChain, tableName)
 	e.readRunning(ctx)
 	e.runClosed(ctx)
-	var verifying sync.WaitGroup
-	defer verifying.Wait()
-	verifying.Go(func() {
-		for ctx.Err() == nil {
-			wait(ctx, verifyPeriod)
-			e.pending.add(func(b *batch) { b.verify = true })
-		}
-	})
-	e.pending.add(func(b *batch) { b.all = true })
+	e.pending.add(func(b *batch) { b.all = true }) // before all else: the first transaction replaces what is there
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { watcher.Run(ctx, func() { e.pending.add(func(b *batch) { b.verify = true }) }) })
 	for {
 		b := e.pending.take(ctx, nil)
 		if b == nil {
 			return nil
 		}
 		err := e.sync(ctx, b)
-		b.answer(err)
+		b.answer(func(uid types.UID) error {
+			if e.isFree(uid) {
+				return nil
+			}
+			return err
+		})
 		if err != nil && ctx.Err() == nil {
-			e.log.Error("rules of NetworkPolicies could not be written, they will be tried again", "err", err)
-			e.retry(ctx, b)
+			e.pending.putBack(b, e.failed(err)) // a pod that starts meanwhile has it tried at once
+		} else if e.retry.Succeeded() {
+			e.log.Info("NetworkPolicies are enforced again")
+			e.cfg.Report(nil)
 		}
 	}
 }
+
+// failed tells of an error, and says how long to wait for the next try.
+func (e *Enforcer) failed(err error) (delay time.Duration) {
+	delay, isNew := e.retry.Failed(err)
+	if isNew {
+		e.log.Error("rules of NetworkPolicies could not be written, they will be tried again", "err", err)
+		e.cfg.Report(err)
+	}
+	return delay
+}
+
+// isFree says whether no policy selects a pod that is known.
+func (e *Enforcer) isFree(uid types.UID) bool { return e.pod(uid) != nil && len(e.bindings[uid]) == 0 }
 
 // readRunning learns which pods have rules from before.
 func (e *Enforcer) readRunning(ctx context.Context) {
@@ -236,7 +232,7 @@ func (e *Enforcer) readRunning(ctx context.Context) {
 			return
 		}
 		e.log.Warn("the pods that run could not be listed, they will be again", "err", err)
-		wait(ctx, retryDelay)
+		wait(ctx, listDelay)
 	}
 }
 
@@ -252,7 +248,11 @@ func (e *Enforcer) runClosed(ctx context.Context) {
 		if b == nil {
 			return
 		}
-		b.answer(e.closeNew(ctx, b))
+		err := e.closeNew(ctx, b)
+		b.answer(func(types.UID) error { return err }) // who may what is not known
+		if err != nil && ctx.Err() == nil {
+			e.failed(err)
+		}
 	}
 }
 
@@ -275,12 +275,6 @@ func (e *Enforcer) closeNew(ctx context.Context, b *batch) error {
 		e.addresses.setWritten(uid, addresses)
 	}
 	return nil
-}
-
-// retry has a batch be part of the next, after a while.
-func (e *Enforcer) retry(ctx context.Context, b *batch) {
-	wait(ctx, retryDelay)
-	e.pending.add(func(next *batch) { next.merge(b) })
 }
 
 func wait(ctx context.Context, delay time.Duration) {

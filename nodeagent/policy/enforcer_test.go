@@ -46,6 +46,7 @@ func (w *world) run(client *fake.Clientset, ran map[types.UID][]netip.Addr) *run
 	w.spaces["node1"].In(func() {
 		r.Enforcer, err = New(Config{
 			Pods: factory.Core().V1().Pods().Informer(), Informers: factory, Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
+			Report:  w.reported,
 			Running: func(context.Context) (map[types.UID][]netip.Addr, error) { return ran, nil },
 		})
 	})
@@ -173,7 +174,6 @@ func TestRestart(t *testing.T) {
 	w.await(func() bool { return strings.Contains(w.listed("node1"), "jump in6/shop/p") }, func() string { return w.listed("node1") })
 	before := sortedWords(w.listed("node1"))
 	w.spaces["node1"].Run("nft flush ruleset")
-	r.pending.add(func(b *batch) { b.verify = true }) // as every few seconds
 	w.await(func() bool { return slices.Equal(before, sortedWords(w.listed("node1"))) }, func() string { return w.listed("node1") })
 	r.stop()
 	require.Equal(t, before, sortedWords(w.listed("node1")))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -16,7 +17,13 @@ type batch struct {
 	pods     map[types.UID]bool
 	policies map[string]bool    // by "namespace/name"
 	peers    map[types.UID]bool // policies whose peers changed
-	waiters  []chan<- error     // each is told, once, what became of the batch
+	waiters  []waiter
+}
+
+// waiter is somebody who waits for the rules of a pod.
+type waiter struct {
+	uid  types.UID
+	told chan<- error // has room for the one answer
 }
 
 func newBatch() *batch {
@@ -32,19 +39,20 @@ func (b *batch) merge(o *batch) {
 	b.waiters = append(b.waiters, o.waiters...)
 }
 
-// answer tells the waiters, each of which has room for an answer.
-func (b *batch) answer(err error) {
+// answer tells the waiters what became of their pods.
+func (b *batch) answer(of func(types.UID) error) {
 	for _, w := range b.waiters {
-		w <- err
+		w.told <- of(w.uid)
 	}
 	b.waiters = nil
 }
 
 // pending collects a batch. It is safe for concurrent use.
 type pending struct {
-	mu   sync.Mutex // guards next
-	next *batch
-	wake chan struct{} // holds one token while there may be something
+	mu    sync.Mutex // guards next and again
+	next  *batch
+	again *time.Timer   // of the last batch that was put back; nil if there was none
+	wake  chan struct{} // holds one token while there may be something
 }
 
 func newPending() *pending { return &pending{next: newBatch(), wake: make(chan struct{}, 1)} }
@@ -54,6 +62,22 @@ func (p *pending) add(note func(*batch)) {
 	p.mu.Lock()
 	note(p.next)
 	p.mu.Unlock()
+	p.rouse()
+}
+
+// putBack has a batch that has failed be part of the next, which is taken after the delay, or when something is added.
+func (p *pending) putBack(b *batch, delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next.merge(b)
+	if p.again != nil {
+		p.again.Stop()
+	}
+	p.again = time.AfterFunc(delay, p.rouse)
+}
+
+// rouse has the next batch be taken.
+func (p *pending) rouse() {
 	select {
 	case p.wake <- struct{}{}:
 	default:

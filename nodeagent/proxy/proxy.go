@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,6 @@ import (
 
 	"kontiki/nodeagent/nftables"
 )
-
-// retryDelay is how long after a failed transaction the next is tried.
-const retryDelay = time.Second
 
 // defaultTable is the name of the tables unless Config has another.
 const defaultTable = "kontiki-services"
@@ -53,8 +51,10 @@ type Proxy struct {
 	synced   []cache.InformerSynced
 	pending  pending
 	health   *healthChecks
+	written  chan struct{} // closed when the kernel has had all rules
 
 	// Of Run alone.
+	retry  nftables.Retry
 	at     here
 	flows  map[string][]flow           // UDP frontends by service
 	stale  map[flowKey]flow            // of those that changed since flows were forgotten
@@ -62,7 +62,7 @@ type Proxy struct {
 	told   map[nftables.Element]string // elements that several Services claim, and the last that goes without
 }
 
-// New prepares a proxy. The error wraps ErrConfig, or ErrNoNFTables where the machine cannot have one.
+// New prepares a proxy. The error wraps ErrConfig. Where the machine has no nft, rules are tried until it has.
 func New(cfg Config) (*Proxy, error) {
 	if cfg.Table == "" {
 		cfg.Table = defaultTable
@@ -71,15 +71,11 @@ func New(cfg Config) (*Proxy, error) {
 		return nil, fmt.Errorf("%w: node and service ranges are required", ErrConfig)
 	}
 	p := &Proxy{
-		cfg: cfg, log: cfg.Log.With("component", "proxy"), at: here{node: cfg.Node}, pending: newPending(), health: newHealthChecks(cfg.Log),
+		cfg: cfg, log: cfg.Log.With("component", "proxy"), at: here{node: cfg.Node}, pending: newPending(), health: newHealthChecks(cfg.Log), written: make(chan struct{}),
 		flows: map[string][]flow{}, stale: map[flowKey]flow{}, checks: map[string]check{}, told: map[nftables.Element]string{},
 	}
 	for _, f := range families(cfg.ServiceCIDRs, cfg.PodCIDRs) {
-		t, err := newTable(f, cfg.Table)
-		if err != nil {
-			return nil, err
-		}
-		p.tables = append(p.tables, t)
+		p.tables = append(p.tables, newTable(f, cfg.Table))
 	}
 	return p, p.follow(cfg.Informers)
 }
@@ -118,8 +114,11 @@ func serviceOf(slice metav1.Object) string {
 	return slice.GetNamespace() + "/" + slice.GetLabels()[discoveryv1.LabelServiceName]
 }
 
-// allServices is the key that stands for every Service.
-const allServices = ""
+// Keys that stand for no Service: for every one, and for the tables themselves, of which somebody may have taken the rules.
+const (
+	allServices = ""
+	rulesLost   = "!"
+)
 
 // ownNode returns allServices for the own Node, whose labels decide which endpoints are near.
 func (p *Proxy) ownNode(o metav1.Object) string {
@@ -135,6 +134,10 @@ func (p *Proxy) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
 		return nil
 	}
+	watcher := nftables.NewWatcher(preroutingChain, p.cfg.Table)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { watcher.Run(ctx, func() { p.pending.add(rulesLost) }) })
 	p.pending.add(allServices)
 	for {
 		keys, ok := p.pending.take(ctx)
@@ -142,20 +145,25 @@ func (p *Proxy) Run(ctx context.Context) error {
 			return nil
 		}
 		if err := p.sync(ctx, keys); err != nil && ctx.Err() == nil {
-			p.log.Error("rules of Services could not be written, they will be tried again", "err", err)
-			p.pending.addAfter(ctx, retryDelay, keys)
+			delay, isNew := p.retry.Failed(err)
+			if isNew {
+				p.log.Error("rules of Services could not be written, they will be tried again", "err", err)
+			}
+			p.pending.addAfter(ctx, delay, keys)
+		} else if p.retry.Succeeded() {
+			p.log.Info("rules of Services are written again")
 		}
 	}
 }
 
-// Remove takes away all rules of both families from the tables of the default name, while no proxy runs.
+// Written is closed when the kernel has had the rules of all Services for the first time: until then the node may serve none.
+func (p *Proxy) Written() <-chan struct{} { return p.written }
+
+// Remove takes away all rules of both families from the tables of the default name, while no proxy runs. The error wraps
+// nftables.ErrUnavailable where there is no nft.
 func Remove(ctx context.Context) (err error) {
 	for _, f := range []family{{family: knftables.IPv4Family}, {family: knftables.IPv6Family}} {
-		t, openErr := newTable(f, defaultTable)
-		if openErr != nil {
-			return openErr
-		}
-		err = errors.Join(err, t.Remove(ctx))
+		err = errors.Join(err, newTable(f, defaultTable).Remove(ctx))
 	}
 	return err
 }
@@ -163,6 +171,10 @@ func Remove(ctx context.Context) (err error) {
 // sync computes the rules of the Services that changed, and has the kernel follow.
 func (p *Proxy) sync(ctx context.Context, keys []string) error {
 	began := time.Now()
+	if slices.Contains(keys, rulesLost) {
+		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == rulesLost })
+		p.verify(ctx)
+	}
 	if slices.Contains(keys, allServices) {
 		p.readNode()
 		keys = p.everyService()
@@ -193,8 +205,28 @@ func (p *Proxy) sync(ctx context.Context, keys []string) error {
 		return err
 	}
 	clear(p.stale)
+	select {
+	case <-p.written:
+	default:
+		close(p.written)
+	}
 	p.log.Debug("rules written", "services", len(keys), "took", time.Since(began))
 	return nil
+}
+
+// verify finds out which tables have to be written anew. UDP flows that began without them are to be forgotten.
+func (p *Proxy) verify(ctx context.Context) {
+	for _, t := range p.tables {
+		if !t.Verify(ctx, preroutingChain) {
+			continue
+		}
+		p.log.Warn("somebody has taken the rules of Services away, they are written anew", "family", t.family.word)
+		for _, flows := range p.flows {
+			for _, f := range flows {
+				p.stale[f.flowKey] = f
+			}
+		}
+	}
 }
 
 // readNode finds out where the proxy is.

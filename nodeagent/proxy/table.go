@@ -12,19 +12,17 @@ import (
 // masqueradeMark is the bit of a packet's mark that says "hide the source".
 const masqueradeMark = "0x4000"
 
+// preroutingChain is the hook whose rules tell that the table is there.
+const preroutingChain = "prerouting"
+
 // table is the rules of one family.
 type table struct {
 	family family
 	*nftables.Table
 }
 
-// newTable opens a family's table. The error wraps ErrNoNFTables.
-func newTable(f family, name string) (*table, error) {
-	t, err := nftables.Open(f.family, name, f.begin)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoNFTables, err)
-	}
-	return &table{family: f, Table: t}, nil
+func newTable(f family, name string) *table {
+	return &table{family: f, Table: nftables.Open(f.family, name, f.begin)}
 }
 
 // begin adds what all Services share.
@@ -51,7 +49,7 @@ func (f family) begin(tx *knftables.Transaction) {
 		fmt.Sprintf("%s daddr %s fib daddr type != local goto %s", word, f.services, refuseChain))
 	nftables.AddChain(tx, markChain, "meta mark set meta mark or "+masqueradeMark)
 
-	nftables.AddBase(tx, "prerouting", knftables.NATType, knftables.PreroutingHook, knftables.DNATPriority, "jump dispatch")
+	nftables.AddBase(tx, preroutingChain, knftables.NATType, knftables.PreroutingHook, knftables.DNATPriority, "jump dispatch")
 	nftables.AddBase(tx, "output", knftables.NATType, knftables.OutputHook, knftables.DNATPriority, "jump dispatch")
 	nftables.AddBase(tx, "postrouting", knftables.NATType, knftables.PostroutingHook, knftables.SNATPriority,
 		fmt.Sprintf("meta mark and %s != 0 meta mark set meta mark xor %s masquerade fully-random", masqueradeMark, masqueradeMark),

@@ -19,12 +19,24 @@ import (
 // ipv4 is the family of these tests.
 var ipv4 = families([]netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}, []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")})[0]
 
+// strict is a fake that minds each transaction that is refused: a table that is written anew after it would hide it.
+type strict struct {
+	*knftables.Fake
+	t require.TestingT
+}
+
+func (s strict) Run(ctx context.Context, tx *knftables.Transaction) error {
+	err := s.Fake.Run(ctx, tx)
+	require.NoError(s.t, err)
+	return err
+}
+
 // TestDifferences goes from any set of Services to any other, step by step, and must arrive where one that starts from
 // nothing arrives. knftables' fake refuses steps in a wrong order as the kernel does.
 func TestDifferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fake := knftables.NewFake(ipv4.family, "services")
-		stepwise, all := nftables.New(fake, ipv4.begin), map[string]*nftables.Ruleset{}
+		stepwise, all := nftables.New(strict{fake, t}, ipv4.begin), map[string]*nftables.Ruleset{}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			changes := drawRules(t)
 			maps.Copy(all, changes)

@@ -34,6 +34,7 @@ type world struct {
 	t      *testing.T
 	spaces map[string]*netnstest.Space
 	client kubernetes.Interface
+	proxy  *Proxy
 	stop   func()
 }
 
@@ -158,6 +159,7 @@ func (w *world) start() {
 		PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, Informers: factory, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	require.NoError(w.t, err)
+	w.proxy = p
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	factory.Start(ctx.Done())
 	go func() {
