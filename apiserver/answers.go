@@ -19,12 +19,12 @@ import (
 
 // serveAnswer serves the rows whose objects are not stored: see registry.Answers.
 func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, t *target) error {
+	if t.verb == "create" {
+		return s.answerQuestion(w, r, t)
+	}
 	f, err := negotiate(r, t.verb, t.binary())
 	if err != nil {
 		return err
-	}
-	if t.verb == "create" {
-		return s.answerQuestion(w, r, t, f)
 	}
 	objects := t.resource.Answers.List(r.Context(), answering{s})
 	if t.verb == "get" {
@@ -50,7 +50,11 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, t *target) 
 }
 
 // answerQuestion is POST: a review or a command in the body.
-func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, t *target, f form) error {
+func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, t *target) error {
+	f, err := negotiate(r, verbAsk, t.binary())
+	if err != nil {
+		return err
+	}
 	options, err := createOptions(r)
 	if err != nil {
 		return err

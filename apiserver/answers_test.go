@@ -43,6 +43,8 @@ func TestReviews(t *testing.T) {
 	const authorization = "/apis/authorization.k8s.io/v1/"
 	c.post(authorization+"subjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"x"}}`).
 		fails(422, metav1.StatusReasonInvalid, "exactly one of nonResourceAttributes or resourceAttributes must be specified")
+	c.do("POST", authorization+"subjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"x","nonResourceAttributes":{"path":"/","verb":"get"}}}`,
+		"Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").fails(406, metav1.StatusReasonNotAcceptable, "application/json")
 	rules := c.post(authorization+"selfsubjectrulesreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":"default"}}`).ok()
 	require.Contains(t, string(rules.body), `"verbs":["*"]`)
 	token := c.post("/apis/authentication.k8s.io/v1/tokenreviews", `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"x"}}`).ok()

@@ -54,6 +54,10 @@ type form struct {
 	version string // of meta.k8s.io, that as was asked for in
 }
 
+// verbAsk stands for the create of a review or a command, which is answered at once. There is no table of answers, as in
+// Kubernetes, whose conformance test asks for one.
+const verbAsk = "ask"
+
 // negotiate picks the first of the client's Accept clauses, best quality first, that the server can
 // answer. verb decides which shapes make sense, none outside resources; binary says whether the
 // answer has a protobuf form.
@@ -131,7 +135,7 @@ func formOf(clause acceptClause, format format, verb string) (form, bool) {
 	switch f.as {
 	case asTable:
 		// Cells are JSON values: a table has no protobuf form.
-		return f, verb != "" && format != formatProtobuf
+		return f, verb != "" && verb != verbAsk && format != formatProtobuf
 	case asPartial:
 		return f, verb != "" && verb != "list"
 	case asPartialList:
