@@ -8,10 +8,11 @@ import (
 	"syscall"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // AddLocalAddress gives this machine an address that only it and its pods can reach, on the loopback interface. One that
-// is there already is left as it is.
+// is there already is left as it is. It can be listened at when this returns.
 func AddLocalAddress(address netip.Addr) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -35,9 +36,15 @@ func RemoveLocalAddress(address netip.Addr) error {
 	return nil
 }
 
+// hostAddress is without duplicate address detection (RFC 4862 section 5.4): on the loopback interface the kernel finishes that at
+// once, but on a thread of its own, and until then nobody can bind an IPv6 address.
 func hostAddress(address netip.Addr) *netlink.Addr {
 	bits := address.BitLen()
-	return &netlink.Addr{IPNet: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, bits)}, Scope: int(netlink.SCOPE_HOST)}
+	a := &netlink.Addr{IPNet: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, bits)}, Scope: int(netlink.SCOPE_HOST)}
+	if address.Is6() {
+		a.Flags = unix.IFA_F_NODAD
+	}
+	return a
 }
 
 // mtuOf is the MTU of the interface that has an address; 0 if there is none, or it is the loopback interface.
