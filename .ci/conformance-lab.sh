@@ -2,6 +2,7 @@
 # Runs Kubernetes' own tests that need nodes with containers on a lab of three machines: those of class C in tests.tsv whose
 # names match ONLY (an expression; default those of networking and of the API's webhooks) or, with FOCUS, all tests of the
 # suite that match that one. SKIP leaves tests out. The images are made by .ci/conformance-images.sh.
+# LAB has more flags of `lab up`, such as --dual-stack.
 # CONFORMANCE, OUT, KONTIKI and REPORT are as for .ci/conformance.sh; PROCS tests run at a time. Needs root, and nft.
 #
 # All of it runs in network, mount and PID namespaces of its own, and so leaves nothing.
@@ -23,7 +24,8 @@ mkdir -p "$REPORT"
 lab=$(mktemp -d /tmp/klab.XXXXXX)
 ln -s "$KONTIKI" "$lab/kubectl"
 trap '"$KONTIKI" lab --dir "$lab/lab" down || true; rm -rf "$lab"' EXIT
-"$KONTIKI" lab --dir "$lab/lab" up
+# shellcheck disable=SC2086 # LAB is several words
+"$KONTIKI" lab --dir "$lab/lab" up ${LAB:-}
 for machine in s1 s2 s3; do
 	for image in "$OUT"/images/*.tar; do
 		"$KONTIKI" image --data-dir "$lab/lab/$machine/data" import "$image" >/dev/null

@@ -69,6 +69,7 @@ func (f *labFlags) upCommand() *cobra.Command {
 		}}
 	cmd.Flags().IntVar(&o.Servers, "servers", 3, "machines with a store member and an API server")
 	cmd.Flags().IntVar(&o.Agents, "agents", 0, "machines with an agent alone")
+	cmd.Flags().BoolVar(&o.DualStack, "dual-stack", false, "addresses of both IP families for machines, pods and Services")
 	cmd.Flags().StringArrayVar(&o.ServerFlags, "server-flag", nil, "one more flag of each server (--server-flag=--raft-log=boltdb); may be given again. They have "+strings.Join(lab.ServerDefaults, " "))
 	cmd.Flags().StringArrayVar(&o.AgentFlags, "agent-flag", nil, "one more flag of each agent; may be given again")
 	cmd.Flags().StringVar(&o.Runtime, "node-runtime", "runc", "what runs containers: runc or simulated")

@@ -12,18 +12,20 @@ import (
 
 // TestTraffic_NW03 sends packets along every way that there is in a cluster of three machines (ways_test.go): TCP and UDP between
 // pods of one machine and of several, to Services, to itself through a Service, from machines, from outside to node ports and to
-// a load balancer's address, and names; and each API server reaches a webhook in a pod. It does so again while an agent is away, after its restart, after a machine was reset,
-// and when a member of the store is lost.
+// a load balancer's address, and names, all by both IP families; and each API server reaches a webhook in a pod. It does so again
+// while an agent is away, after its restart, after a machine was reset, and when a member of the store is lost.
 func TestTraffic_NW03(t *testing.T) {
-	l := &traffic{labCLI: newLab(t, "--servers", "3"), api: "s1"}
+	l := &traffic{labCLI: newLab(t, "--servers", "3", "--dual-stack"), api: "s1"}
 	var manifest strings.Builder
 	require.NoError(t, trafficManifest.Execute(&manifest, trafficPods))
 	l.eventually("the manifest", func() error { return l.apply(manifest.String()) })
-	l.front = l.must("get", "service", "front", "-o", "jsonpath={.spec.clusterIP}")
+	l.front = l.clusterIPs("front")
 	l.must("patch", "service", "front", "--subresource", "status", "--type", "merge", "-p",
-		`{"status":{"loadBalancer":{"ingress":[{"ip":"`+balancerAddress+`"}]}}}`)
-	out, err := exec.Command("ip", "route", "add", balancerAddress, "via", labAddress("s2")).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+		fmt.Sprintf(`{"status":{"loadBalancer":{"ingress":[{"ip":%q},{"ip":%q}]}}}`, balancerAddresses[0], balancerAddresses[1]))
+	for i, address := range balancerAddresses {
+		out, err := exec.Command("ip", "route", "add", address, "via", labAddresses("s2")[i]).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
 	l.allArrives("at first")
 	l.webhook()
 
@@ -51,6 +53,14 @@ func TestTraffic_NW03(t *testing.T) {
 	l.survives(lost)
 }
 
+// clusterIPs are a Service's, one of each IP family.
+func (l *traffic) clusterIPs(service string) []string {
+	l.t.Helper()
+	addresses := strings.Fields(l.must("get", "service", service, "-o", "jsonpath={.spec.clusterIPs[*]}"))
+	require.Len(l.t, addresses, 2)
+	return addresses
+}
+
 // restarts are how often each container of a pod was started again.
 func (l *traffic) restarts(pod string) string {
 	return l.must("get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[*].restartCount}")
@@ -63,11 +73,11 @@ func (l *traffic) survives(lost string) {
 	var manifest strings.Builder
 	require.NoError(l.t, trafficManifest.Execute(&manifest, []string{"late-" + rest[1]}))
 	l.eventually("a new leader", func() error { return l.apply(manifest.String()) })
-	service := l.must("get", "service", "only-late-"+rest[1], "-o", "jsonpath={.spec.clusterIP}")
+	service := l.clusterIPs("only-late-" + rest[1])
 	var sources []source
 	for _, machine := range rest {
 		node, pod := l.fromMachine(machine), l.fromPod("echo-"+machine)
-		node.targets = toService(service)
+		node.targets = toService(service...)
 		pod.targets = append(toService("only-late-"+rest[1]), "dns://late-"+rest[1]+".names.default.svc.cluster.local")
 		sources = append(sources, node, pod)
 	}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -20,13 +22,14 @@ import (
 // The pods of TestTraffic: one on each machine that echoes TCP and UDP and answers HTTP, and a second one on s1.
 var trafficPods = []string{"echo-s1", "echo-s2", "echo-s3", "twin-s1"}
 
-// Where the Service front is found from outside. The address is one that a load balancer would have given (RFC 5737).
-const (
-	balancerAddress               = "203.0.113.10"
-	webNodePort, tcpPort, udpPort = 30080, 30090, 30091
-)
+// Where the Service front is found from outside.
+const webNodePort, tcpPort, udpPort = 30080, 30090, 30091
 
-// trafficManifest has the pods, a Service over all of them, one for each alone, and one that gives them names.
+// balancerAddresses are some that a load balancer would have given (RFC 5737, RFC 3849).
+var balancerAddresses = []string{"203.0.113.10", "2001:db8::10"}
+
+// trafficManifest has the pods, a Service over all of them, one for each alone, and one that gives them names; all Services
+// of both IP families.
 var trafficManifest = template.Must(template.New("").Parse(`
 {{define "ports"}}ports: [{name: web, port: 80, targetPort: 8080}, {name: tcp, port: 9000}, {name: udp, port: 9001, protocol: UDP}]{{end}}
 apiVersion: v1
@@ -34,6 +37,7 @@ kind: Service
 metadata: {name: front}
 spec:
   type: LoadBalancer
+  ipFamilyPolicy: RequireDualStack
   selector: {app: echo}
   ports:
   - {name: web, port: 80, targetPort: 8080, nodePort: 30080}
@@ -45,6 +49,7 @@ kind: Service
 metadata: {name: names}
 spec:
   clusterIP: None
+  ipFamilyPolicy: RequireDualStack
   selector: {app: echo}
   {{template "ports"}}
 {{range .}}---
@@ -52,6 +57,7 @@ apiVersion: v1
 kind: Service
 metadata: {name: only-{{.}}}
 spec:
+  ipFamilyPolicy: RequireDualStack
   selector: {pod: {{.}}}
   {{template "ports"}}
 ---
@@ -72,13 +78,17 @@ spec:
 // traffic is a lab whose pods, machines and surroundings send packets to each other.
 type traffic struct {
 	*labCLI
-	api   string            // the machine whose API server is asked
-	pods  map[string]string // the address of each pod
-	front string            // the Service's cluster IP
+	api   string              // the machine whose API server is asked
+	pods  map[string][]string // the addresses of each pod, one of each IP family
+	front []string            // the Service's cluster IPs
 }
 
-// labAddress is where a machine of a lab is.
+// labAddress is where a machine of a lab is, labAddresses where one of a dual-stack lab is.
 func labAddress(machine string) string { return "10.89.0.1" + machine[1:] }
+
+func labAddresses(machine string) []string {
+	return []string{labAddress(machine), "fd00:89::1" + machine[1:]}
+}
 
 // kubectlArgv is a kubectl that asks the API server of l.api.
 func (l *traffic) kubectlArgv(args ...string) []string {
@@ -117,7 +127,7 @@ func (l *traffic) must(args ...string) (out string) {
 	return out
 }
 
-// look takes down the addresses of the pods, which must all be Ready and have one of their own.
+// look takes down the addresses of the pods, which must all be Ready and have two of their own.
 func (l *traffic) look() error {
 	out, err := l.kubectl(l.api, "get", "pods", "-l", "app=echo", "-o", "json")
 	if err != nil {
@@ -127,31 +137,41 @@ func (l *traffic) look() error {
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		return err
 	}
-	addresses, seen := map[string]string{}, map[string]bool{}
+	addresses, seen := map[string][]string{}, map[string]bool{}
 	for _, p := range list.Items {
 		ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
-		if !ready || seen[p.Status.PodIP] {
-			return fmt.Errorf("pod %s: ready %v, address %s", p.Name, ready, p.Status.PodIP)
+		if !ready || len(p.Status.PodIPs) != 2 {
+			return fmt.Errorf("pod %s: ready %v, addresses %v", p.Name, ready, p.Status.PodIPs)
 		}
-		addresses[p.Name], seen[p.Status.PodIP] = p.Status.PodIP, true
+		for _, at := range p.Status.PodIPs {
+			if seen[at.IP] {
+				return fmt.Errorf("pod %s: %s is there twice", p.Name, at.IP)
+			}
+			addresses[p.Name], seen[at.IP] = append(addresses[p.Name], at.IP), true
+		}
 	}
 	l.pods = addresses
 	return nil
 }
 
-// three are the ways to one address: HTTP, and an echo by TCP and by UDP.
-func three(host, web, tcp, udp string) []string {
-	return []string{"http://" + host + web + "/", "tcp://" + host + tcp, "udp://" + host + udp}
+// three are the ways to each of some hosts, which are names or addresses: HTTP, and an echo by TCP and by UDP.
+func three(hosts []string, web, tcp, udp int) (targets []string) {
+	for _, host := range hosts {
+		for scheme, port := range map[string]int{"http": web, "tcp": tcp, "udp": udp} {
+			targets = append(targets, scheme+"://"+net.JoinHostPort(host, strconv.Itoa(port)))
+		}
+	}
+	return targets
 }
 
-func toPod(address string) []string { return three(address, ":8080", ":9000", ":9001") }
+func toPod(addresses []string) []string { return three(addresses, 8080, 9000, 9001) }
 
-func toService(name string) []string { return three(name, "", ":9000", ":9001") }
+func toService(hosts ...string) []string { return three(hosts, 80, 9000, 9001) }
 
-func toNodePorts(address string) []string {
-	return three(address, fmt.Sprint(":", webNodePort), fmt.Sprint(":", tcpPort), fmt.Sprint(":", udpPort))
+func toNodePorts(machine string) []string {
+	return three(labAddresses(machine), webNodePort, tcpPort, udpPort)
 }
 
 // source is where packets come from, and where they have to get.
@@ -165,11 +185,11 @@ type source struct {
 // Service (NW-03), and names.
 func (l *traffic) fromPod(name string) source {
 	s := source{name: "pod " + name, argv: l.kubectlArgv("exec", name, "-c", "web", "--", "/hello")}
-	for _, address := range l.pods {
-		s.targets = append(s.targets, toPod(address)...)
+	for _, addresses := range l.pods {
+		s.targets = append(s.targets, toPod(addresses)...)
 	}
 	s.targets = append(s.targets, toService("front")...)
-	s.targets = append(s.targets, toService(l.front)...)
+	s.targets = append(s.targets, toService(l.front...)...)
 	s.targets = append(s.targets, toService("only-"+name)...)
 	for _, other := range []string{"front.default.svc.cluster.local", "kubernetes.default", "echo-s2.names.default.svc.cluster.local", "twin-s1.names"} {
 		s.targets = append(s.targets, "dns://"+other)
@@ -182,21 +202,21 @@ func (l *traffic) fromMachine(name string) source {
 	s := source{name: "machine " + name, argv: []string{
 		filepath.Join(binDir, "kontiki"), "lab", "--dir", l.dir, "exec", name, "--", filepath.Join(binDir, "hello"),
 	}}
-	for _, address := range l.pods {
-		s.targets = append(s.targets, toPod(address)...)
+	for _, addresses := range l.pods {
+		s.targets = append(s.targets, toPod(addresses)...)
 	}
-	s.targets = append(s.targets, toService(l.front)...)
+	s.targets = append(s.targets, toService(l.front...)...)
 	for _, machine := range []string{"s1", "s2", "s3"} {
-		s.targets = append(s.targets, toNodePorts(labAddress(machine))...)
+		s.targets = append(s.targets, toNodePorts(machine)...)
 	}
 	return s
 }
 
 // fromOutside has this machine, which is no part of the cluster, reach node ports and the load balancer's address.
 func (l *traffic) fromOutside() source {
-	s := source{name: "outside", argv: []string{filepath.Join(binDir, "hello")}, targets: toService(balancerAddress)}
+	s := source{name: "outside", argv: []string{filepath.Join(binDir, "hello")}, targets: toService(balancerAddresses...)}
 	for _, machine := range []string{"s1", "s2", "s3"} {
-		s.targets = append(s.targets, toNodePorts(labAddress(machine))...)
+		s.targets = append(s.targets, toNodePorts(machine)...)
 	}
 	return s
 }

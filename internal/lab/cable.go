@@ -19,23 +19,15 @@ const (
 	bridgeName = prefix
 )
 
-// makeBridge makes the bridge with this machine's own address in the lab.
-func makeBridge() error {
+// makeBridge makes the bridge with this machine's own addresses in the lab.
+func (l *Lab) makeBridge() error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = bridgeName
 	bridge := &netlink.Bridge{LinkAttrs: attributes}
 	if err := netlink.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("lab: bridge %s: %w", bridgeName, err)
 	}
-	return errors.Join(addAddress(bridge, frontAddress), netlink.LinkSetUp(bridge))
-}
-
-func addAddress(link netlink.Link, address netip.Addr) error {
-	parsed, err := netlink.ParseAddr(netip.PrefixFrom(address, network.Bits()).String())
-	if err != nil {
-		return err
-	}
-	return netlink.AddrAdd(link, parsed)
+	return errors.Join(addAddresses(bridge, frontAddress, l.isDualStack()), netlink.LinkSetUp(bridge))
 }
 
 // outer is the name of a machine's link at the bridge; interfaces have at most 15 characters.
@@ -74,10 +66,10 @@ func (h *Host) connect() error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(netlink.LinkSetUp(lo), addAddress(eth, address), netlink.LinkSetUp(eth)); err != nil {
+		if err := errors.Join(netlink.LinkSetUp(lo), addAddresses(eth, address, h.lab.isDualStack()), netlink.LinkSetUp(eth)); err != nil {
 			return err
 		}
-		return netlink.RouteAdd(&netlink.Route{LinkIndex: eth.Attrs().Index, Gw: frontAddress.AsSlice()})
+		return h.addDefaultRoutes(eth)
 	})
 }
 

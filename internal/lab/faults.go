@@ -163,11 +163,15 @@ func (h *Host) heal(ctx context.Context) (failed error) {
 	return errors.Join(failed, h.Resume(), h.Start())
 }
 
-// cutAddresses are those of the machines that this one does not hear.
-func (h *Host) cutAddresses() (addresses []string) {
+// cutAddresses are those of the machines that this one does not hear, by nftables' names of the families.
+func (h *Host) cutAddresses() map[string][]string {
+	addresses := map[string][]string{}
 	for _, other := range h.lab.Hosts {
 		if slices.Contains(h.Faults.Cut, other.Name) {
-			addresses = append(addresses, other.Address)
+			addresses["ip"] = append(addresses["ip"], other.Address)
+			if other.Address6 != "" {
+				addresses["ip6"] = append(addresses["ip6"], other.Address6)
+			}
 		}
 	}
 	return addresses

@@ -17,11 +17,12 @@ import (
 
 // Host is one machine of a lab.
 type Host struct {
-	Name    string `json:"name"`
-	Address string `json:"address"`
-	Server  bool   `json:"server"`
-	process        // its kontiki
-	Faults  Faults `json:"faults"`
+	Name     string `json:"name"`
+	Address  string `json:"address"`
+	Address6 string `json:"address6,omitempty"` // its second one, in a dual-stack lab
+	Server   bool   `json:"server"`
+	process         // its kontiki
+	Faults   Faults `json:"faults"`
 
 	Relay process `json:"relay"` // delays what the machine sends; see delay.go
 
@@ -44,7 +45,7 @@ func (h *Host) arguments() []string {
 		kind, more = "server", append([]string{"--tls-san", frontAddress.String()}, h.lab.ServerFlags...)
 	}
 	return append([]string{
-		kind, "--data-dir", h.DataDir(), "--node-name", h.Name, "--node-ip", h.Address,
+		kind, "--data-dir", h.DataDir(), "--node-name", h.Name, "--node-ip", h.nodeIP(),
 		"--cgroup-root", h.podsCgroup(), "--node-runtime", h.lab.Runtime,
 	}, more...)
 }

@@ -21,6 +21,7 @@ type Options struct {
 	Program         string // the kontiki that the machines run
 	Runtime         string // what runs their containers: runc or simulated
 	Servers, Agents int
+	DualStack       bool      // machines, pods and Services have addresses of both IP families
 	ServerFlags     []string  // more flags of the servers, after those of ServerDefaults
 	AgentFlags      []string  // more flags of the agents
 	Progress        io.Writer // gets a line for each step
@@ -57,11 +58,14 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		Dir: dir, Program: o.Program, Runtime: o.Runtime, Started: time.Now().UTC(),
 		ServerFlags: slices.Concat(ServerDefaults, o.ServerFlags), AgentFlags: o.AgentFlags,
 	}
+	if o.DualStack {
+		l.ServerFlags = slices.Concat(ServerDefaults, dualStackFlags, o.ServerFlags)
+	}
 	for i := range o.Servers {
-		l.add(fmt.Sprint("s", i+1), true)
+		l.add(fmt.Sprint("s", i+1), true, o.DualStack)
 	}
 	for i := range o.Agents {
-		l.add(fmt.Sprint("a", i+1), false)
+		l.add(fmt.Sprint("a", i+1), false, o.DualStack)
 	}
 	if err := l.up(ctx, o.Progress); err != nil {
 		return nil, errors.Join(err, l.remove(), os.Remove(filepath.Join(l.Dir, stateFile)))
@@ -70,12 +74,16 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 }
 
 // add gives the lab one more machine.
-func (l *Lab) add(name string, isServer bool) {
+func (l *Lab) add(name string, isServer, dualStack bool) {
 	address := network.Addr()
 	for range 11 + len(l.Hosts) {
 		address = address.Next()
 	}
-	l.Hosts = append(l.Hosts, &Host{Name: name, Address: address.String(), Server: isServer, lab: l})
+	h := &Host{Name: name, Address: address.String(), Server: isServer, lab: l}
+	if dualStack {
+		h.Address6 = address6(address).String()
+	}
+	l.Hosts = append(l.Hosts, h)
 }
 
 func (l *Lab) up(ctx context.Context, progress io.Writer) error {
@@ -87,7 +95,7 @@ func (l *Lab) up(ctx context.Context, progress io.Writer) error {
 	if err := l.save(); err != nil { // so that down finds what is made from now on
 		return err
 	}
-	if err := makeBridge(); err != nil {
+	if err := l.makeBridge(); err != nil {
 		return err
 	}
 	for _, h := range l.Hosts {
