@@ -27,12 +27,16 @@ func (m *Member) Members(ctx context.Context) ([]MemberInfo, error) {
 	return m.LocalMembers(), nil
 }
 
-// LocalMembers returns the members that this one knows of, by id.
+// LocalMembers returns the members that this one knows of, by id. Of itself it gives the address that it has now, which the
+// others learn a little later (tellAddress): who reads it here could not reach it at the one before.
 func (m *Member) LocalMembers() []MemberInfo {
 	servers := m.servers()
 	members := make([]MemberInfo, len(servers))
 	for i, s := range servers {
 		members[i] = MemberInfo{ID: string(s.ID), Address: string(s.Address), Learner: s.Suffrage != raft.Voter}
+		if s.ID == m.raftID() {
+			members[i].Address = m.cfg.Network.Address()
+		}
 		members[i].Name, members[i].ClientURLs = readMemberNote(m.store, members[i].ID)
 	}
 	slices.SortFunc(members, func(a, b MemberInfo) int { return cmp.Compare(a.ID, b.ID) })

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
@@ -51,4 +52,27 @@ func TestHaveMet(t *testing.T) {
 	} {
 		require.Equal(t, c.met, haveMet(c.here, c.there), "%v and %v", c.here, c.there)
 	}
+}
+
+// A member that has another address knows it at once, and with a leader the others do, too.
+func TestAddressAfterMove(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, dir, nil)
+		defer c.close()
+		for _, name := range names {
+			c.stop(name)
+		}
+		address := func(of *Member) string {
+			members := of.LocalMembers()
+			require.Len(t, members, len(names))
+			return members[0].Address
+		}
+		moved := c.join("a", "elsewhere")
+		require.False(t, moved.HasLeader())
+		require.Equal(t, "elsewhere", address(moved), "who asks here for the members must get there")
+		c.start("b")
+		c.start("c")
+		require.Eventually(t, func() bool { return address(c.members["b"]) == "elsewhere" }, time.Minute, time.Second)
+	})
 }
