@@ -292,8 +292,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		background.Wait()
 	}()
 
+	gathered := gather.Listen(listener)
 	failed := make(chan error, 1)
-	go func() { failed <- server.ServeTLS(gather.Listen(listener), "", "") }()
+	go func() { failed <- server.ServeTLS(gathered, "", "") }()
 	select {
 	case err := <-failed:
 		return err
@@ -302,11 +303,21 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	present.Wait()
 	s.leavePlace()
 	s.stop()
+	defer drain(gathered)
 	if err := shutdown(server, s.config.StopGrace); err != nil {
 		s.log.Warn("requests were cut short by the stop", "err", err)
 		return server.Close()
 	}
 	return nil
+}
+
+// drainTime is how long the last bytes of answers may take to go out when the server has stopped.
+const drainTime = time.Second
+
+func drain(l *gather.Listener) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	l.Drain(ctx)
 }
 
 // secure is what the server wants of every connection. The front proxy's certificate comes through the handshake as well.

@@ -11,39 +11,34 @@ import (
 const (
 	// pendingBytes is how much may wait for the peer before a Write waits.
 	pendingBytes = 64 << 10
-	// lingerTime is how long what was written before the end of writing may take to go out.
-	lingerTime = time.Second
+	// lingerTime is how long what was written before a Close may take to go out. Somebody may read slowly, or be far away:
+	// what a socket itself holds when it is closed the kernel sends for longer than this.
+	lingerTime = 30 * time.Second
 )
 
-// Listen wraps the connections that l accepts.
-func Listen(l net.Listener) net.Listener { return listener{l} }
-
-type listener struct{ net.Listener }
-
-// Accept implements net.Listener.
-func (l listener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return newConn(c), nil
-}
+// past, as a deadline, ends what waits.
+var past = time.Unix(1, 0)
 
 // conn gathers what is written to a connection.
 type conn struct {
 	net.Conn
+	of *Listener
 
 	mu      sync.Mutex // guards what follows
-	room    sync.Cond  // signalled when pending becomes shorter, or err is set
+	room    sync.Cond  // signalled when pending becomes shorter, or err or over is set
 	pending *[]byte    // to be written next; nil: nothing
 	writing bool       // the goroutine that writes exists
 	closed  bool
-	over    bool  // the write deadline was in the past when it was set: no Write is taken
 	err     error // why nothing more can be written
+
+	// Until when Writes are taken; zero: always. timer looks at it then, and sets over.
+	deadline time.Time
+	timer    *time.Timer
+	over     bool
 }
 
-func newConn(c net.Conn) *conn {
-	g := &conn{Conn: c}
+func newConn(c net.Conn, of *Listener) *conn {
+	g := &conn{Conn: c, of: of}
 	g.room.L = &g.mu
 	return g
 }
@@ -99,6 +94,7 @@ func (c *conn) take() *[]byte {
 		c.writing = false
 		if c.closed {
 			_ = c.Conn.Close()
+			c.of.gone(c)
 		}
 	}
 	return batch
@@ -115,31 +111,6 @@ func (c *conn) fail(err error) {
 	c.room.Broadcast()
 }
 
-// SetWriteDeadline sets until when Writes are taken and what was written goes out. A time that is past is the end of writing
-// alone, as it would be on a connection that does not gather: crypto/tls sets one when it closes, right behind the last
-// bytes of the answer.
-func (c *conn) SetWriteDeadline(at time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	c.over = !at.IsZero() && !at.After(now)
-	if c.over {
-		c.room.Broadcast()
-		if c.writing {
-			at = now.Add(lingerTime)
-		}
-	}
-	return c.Conn.SetWriteDeadline(at)
-}
-
-// SetDeadline implements net.Conn.
-func (c *conn) SetDeadline(at time.Time) error {
-	if err := c.SetReadDeadline(at); err != nil {
-		return err
-	}
-	return c.SetWriteDeadline(at)
-}
-
 // Close ends the connection. Reads and writes fail from now on; the goroutine that writes, if there is one, closes
 // what is below when it has done.
 func (c *conn) Close() error {
@@ -152,12 +123,15 @@ func (c *conn) Close() error {
 	if c.err == nil {
 		c.err = net.ErrClosed
 	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 	c.room.Broadcast()
 	if !c.writing {
 		return c.Conn.Close()
 	}
-	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // who reads stops
-	return c.Conn.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = c.Conn.SetReadDeadline(past) // who reads stops
+	return c.Conn.SetWriteDeadline(c.of.lingers(c))
 }
 
 // Read implements net.Conn.

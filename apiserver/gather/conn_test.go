@@ -2,12 +2,8 @@ package gather
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,7 +16,7 @@ import (
 func pair(t *testing.T) (gathering *conn, peer net.Conn, writes *atomic.Int64) {
 	near, far := net.Pipe()
 	writes = &atomic.Int64{}
-	c := newConn(counted{near, writes})
+	c := newConn(counted{near, writes}, Listen(nil))
 	t.Cleanup(func() {
 		_ = c.Close()
 		_ = far.Close()
@@ -136,77 +132,6 @@ func TestAFailureIsReturnedByLaterWrites(t *testing.T) {
 		_, err = c.Write([]byte("x"))
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	})
-}
-
-func TestADeadlineEndsAWriteThatWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, _, _ := pair(t)
-		require.NoError(t, c.SetWriteDeadline(time.Now().Add(time.Minute)))
-		var err error
-		for err == nil {
-			_, err = c.Write(make([]byte, 1<<10))
-		}
-		require.True(t, errors.Is(err, os.ErrDeadlineExceeded), "%v", err)
-	})
-}
-
-// crypto/tls ends writing with a deadline in the past before it closes.
-func TestWhatWasWrittenBeforeAPastDeadlineGoesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, peer, _ := pair(t)
-		_, err := c.Write([]byte("the last words"))
-		require.NoError(t, err)
-		require.NoError(t, c.SetDeadline(time.Now()))
-		_, err = c.Write([]byte("and more"))
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		time.Sleep(lingerTime / 2)
-		got := make([]byte, len("the last words"))
-		_, err = io.ReadFull(peer, got)
-		require.NoError(t, err)
-		require.Equal(t, "the last words", string(got))
-		require.NoError(t, c.SetWriteDeadline(time.Time{}))
-		_, err = c.Write([]byte("and more"))
-		require.NoError(t, err, "the end was taken back")
-	})
-}
-
-func TestAPastDeadlineEndsAWriteThatWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, _, _ := pair(t)
-		failed := make(chan error, 1)
-		go func() {
-			var err error
-			for err == nil {
-				_, err = c.Write(make([]byte, 1<<10))
-			}
-			failed <- err
-		}()
-		synctest.Wait()
-		require.NoError(t, c.SetWriteDeadline(time.Now()))
-		require.ErrorIs(t, <-failed, os.ErrDeadlineExceeded)
-	})
-}
-
-// An answer over TLS, and the close right behind it.
-func TestAnswersOverTLSAreWhole(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "hello")
-	}))
-	server.Listener = Listen(inner)
-	server.StartTLS()
-	defer server.Close()
-	client := server.Client()
-	client.Transport.(*http.Transport).DisableKeepAlives = true
-	for range 500 {
-		answer, err := client.Get(server.URL)
-		require.NoError(t, err)
-		body, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		require.Equal(t, "hello", string(body))
-		require.NoError(t, answer.Body.Close())
-	}
 }
 
 // What a listener accepts is gathered.

@@ -12,11 +12,11 @@
 // It stands below TLS, around the connections of a net.Listener.
 //
 // Invariants:
-//   - Bytes go out in the order in which they were written, all of them unless the connection fails or its
-//     write deadline passes; a failure is returned by every later Write.
+//   - Bytes that a Write has taken go out in the order in which they were written, unless the connection fails; a failure is
+//     returned by every later Write. A write deadline says until when Writes are taken, as it does of a socket's own buffer.
 //   - No more than pendingBytes (and one Write) wait for a slow peer: then Write waits, as it would without this package.
-//   - Close returns at once, and so does a write deadline that is past: what was written before still goes out, for
-//     lingerTime at most.
+//   - Close returns at once: what was written before still goes out, for lingerTime at most, or until Listener.Drain
+//     gives it up.
 //
-// Read conn.go.
+// Read conn.go, then deadline.go and listener.go.
 package gather
