@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gorilla/mux"
 
@@ -91,7 +90,7 @@ func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout)) // as serveResource does
+	boundBody(w, r, timeout)
 	return s.aggregated.Proxy(w, r.WithContext(ctx), gv, request)
 }
 

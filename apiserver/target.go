@@ -63,9 +63,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
-	// A body that dribbles in ends with the request's time. Where there is no deadline to set there
-	// is no connection either (tests).
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
+	boundBody(w, r, timeout)
 	r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBodyBytes)
 	release, err := s.bodies.receive(r, facts.user.Name)
 	if err != nil {
