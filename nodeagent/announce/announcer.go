@@ -57,13 +57,16 @@ type Announcer struct {
 type holding struct {
 	service *corev1.Service
 	repeat  int // periods to go on telling
+	// inherited: the agent before this one held it, and none that is proven to be alive is to have it.
+	inherited bool
 }
 
 // wire is the network as an Announcer sees it.
 type wire interface {
-	hold(address netip.Addr) error // for lifetime from now, or lifetime more
-	drop(address netip.Addr) error // also one that is not there
-	tell(address netip.Addr) error // everybody that it is here
+	hold(address netip.Addr, seconds int) error // for so long from now
+	has(address netip.Addr) (bool, error)       // whether it is held
+	drop(address netip.Addr) error              // also one that is not there
+	tell(address netip.Addr) error              // everybody that it is here
 	// isElsewhere asks whether another machine answers for it.
 	isElsewhere(ctx context.Context, address netip.Addr) (bool, error)
 }
@@ -151,11 +154,19 @@ func (a *Announcer) step(ctx context.Context, renew bool) (err error) {
 			a.drop(address, "no Service has it any more")
 		}
 	}
-	alive := a.members.alive(now)
+	if err == nil && a.members.isConfident(now) && !a.members.isKnown(now) {
+		err = a.inherit(wanted)
+	}
+	alive, proven := a.members.alive(now), a.members.proven(now)
 	for address, service := range wanted {
 		var failed error
 		if a.members.isConfident(now) {
-			failed = a.settle(address, service, owner(address, a.candidates(service, alive)), renew)
+			among := alive
+			if h := a.held[address]; h != nil && h.inherited {
+				among = proven
+				h.inherited = now.Sub(a.members.since) < deadAfter // then the dead are known
+			}
+			failed = a.settle(address, service, owner(address, a.candidates(service, among)), renew)
 		} else if a.held[address] != nil && renew {
 			failed = a.keepAlone(ctx, address)
 		}
@@ -194,6 +205,24 @@ func (a *Announcer) candidates(s *corev1.Service, alive []string) (out []string)
 	return out
 }
 
+// inherit goes on with addresses that the kernel still has from the agent before this one: that was alive less than lifetime
+// ago, and so this node is, for the others.
+func (a *Announcer) inherit(wanted map[netip.Addr]*corev1.Service) (err error) {
+	for address, service := range wanted {
+		if a.held[address] != nil {
+			continue
+		}
+		has, failed := a.wire.has(address)
+		if failed != nil {
+			err = fmt.Errorf("address %s: %w", address, failed)
+		} else if has {
+			a.held[address] = &holding{service: service, inherited: true}
+			a.log.Info("address kept from before the start", "address", address, "service", service.Namespace+"/"+service.Name)
+		}
+	}
+	return err
+}
+
 // settle has the node do what all agree on.
 func (a *Announcer) settle(address netip.Addr, s *corev1.Service, owner string, renew bool) error {
 	h := a.held[address]
@@ -206,7 +235,7 @@ func (a *Announcer) settle(address netip.Addr, s *corev1.Service, owner string, 
 	if h != nil && !renew || h == nil && !a.members.isKnown(time.Now()) {
 		return nil
 	}
-	if err := a.wire.hold(address); err != nil {
+	if err := a.wire.hold(address, a.members.holdSeconds(time.Now())); err != nil {
 		return err
 	}
 	if h == nil {
@@ -235,7 +264,7 @@ func (a *Announcer) keepAlone(ctx context.Context, address netip.Addr) error {
 		a.drop(address, "another machine answers for it")
 		return nil
 	}
-	return a.wire.hold(address)
+	return a.wire.hold(address, a.members.holdSeconds(time.Now()))
 }
 
 func (a *Announcer) drop(address netip.Addr, why string) {

@@ -51,14 +51,18 @@ type port struct {
 	name string
 }
 
-func (p port) hold(address netip.Addr) error {
+func (p port) hold(address netip.Addr, seconds int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.until[address] == nil {
 		p.until[address] = map[string]time.Time{}
 	}
-	p.until[address][p.name] = time.Now().Add(lifetimeSeconds * time.Second)
+	p.until[address][p.name] = time.Now().Add(time.Duration(seconds) * time.Second)
 	return nil
+}
+
+func (p port) has(address netip.Addr) (bool, error) {
+	return slices.Contains(p.holders(address), p.name), nil
 }
 
 func (p port) drop(address netip.Addr) error {
@@ -80,8 +84,9 @@ func (p port) isElsewhere(_ context.Context, address netip.Addr) (bool, error) {
 // reach is a client that may be cut off from the API server. Its informers are not: they are then only not new.
 type reach struct {
 	kubernetes.Interface
-	mu   sync.Mutex // guards down
-	down bool
+	mu    sync.Mutex // guards what follows
+	down  bool
+	hangs bool // what is out of reach does not say so
 }
 
 var errCut = errors.New("cut off")
@@ -92,13 +97,17 @@ func (r *reach) set(down bool) {
 	r.down = down
 }
 
-func (r *reach) err() error {
+func (r *reach) err(ctx context.Context) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.down {
-		return errCut
+	down, hangs := r.down, r.hangs
+	r.mu.Unlock()
+	if !down {
+		return nil
 	}
-	return nil
+	if hangs {
+		<-ctx.Done()
+	}
+	return errCut
 }
 
 func (r *reach) CoordinationV1() coordinationclient.CoordinationV1Interface {
@@ -116,14 +125,14 @@ func (l reachLeases) Leases(namespace string) coordinationclient.LeaseInterface 
 }
 
 func (l reachLeases) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, sub ...string) (*coordinationv1.Lease, error) {
-	if err := l.r.err(); err != nil {
+	if err := l.r.err(ctx); err != nil {
 		return nil, err
 	}
 	return l.LeaseInterface.Patch(ctx, name, kind, data, o, sub...)
 }
 
 func (l reachLeases) List(ctx context.Context, o metav1.ListOptions) (*coordinationv1.LeaseList, error) {
-	if err := l.r.err(); err != nil {
+	if err := l.r.err(ctx); err != nil {
 		return nil, err
 	}
 	return l.LeaseInterface.List(ctx, o)
@@ -144,13 +153,18 @@ func newCrowd(t *testing.T, names ...string) *crowd {
 		reaches: map[string]*reach{}, stops: map[string]func(){},
 	}
 	for _, name := range names {
-		_, err := c.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		require.NoError(t, err)
-		_, err = c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		require.NoError(t, err)
-		c.start(name)
+		c.join(name)
 	}
 	return c
+}
+
+// join adds a node.
+func (c *crowd) join(name string) {
+	_, err := c.client.CoreV1().Nodes().Create(c.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	_, err = c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(c.t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	c.start(name)
 }
 
 func (c *crowd) start(name string) {

@@ -28,9 +28,12 @@
 //
 // A node that comes (back) says so first, and takes what is its own 3 s later, when the others have seen it.
 //
-// A restart of the agent at once, within a second, leaves addresses where they are. After a longer one they are away for some
-// seconds: the kernel takes them off 4 to 6 s after the stop, and the new agent says first that it is there, and takes them 3
-// to 4 s after its start.
+// An agent that restarts finds on the interface what the one before it held: the kernel takes that off 4 to 6 s after the stop.
+// It goes on with it at once, if it can say so: the others did not miss a word. It leaves an address to another node only when
+// that has proven to be alive since: a word that was there from the start may be a dead node's.
+//
+// An agent that is cut off and then dies leaves its addresses: until at most a period after the others may take them, or, when
+// it has asked the network since, for lifetime after that.
 //
 // Limits: a period is one list of Leases and one renewal for each node, so it is made for some tens of nodes. The
 // address has to be of a network that the nodes are in (or routed to them all).

@@ -3,6 +3,7 @@ package announce
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -13,6 +14,9 @@ import (
 )
 
 const (
+	// lifetimeSeconds is how long the kernel keeps an address after the node's last word.
+	lifetimeSeconds = 6
+	lifetime        = lifetimeSeconds * time.Second
 	// period is how often a node renews and looks.
 	period = 2 * time.Second
 	// confidence is how long after a renewal a node knows that the others take it for alive.
@@ -38,15 +42,23 @@ type members struct {
 	seen      map[string]renewal // by node
 	confirmed time.Time          // when the last renewal began that succeeded
 	since     time.Time          // when the first of those began that followed one another in time
+	failing   bool               // the last one did not succeed
 }
 
 type renewal struct {
-	text string
-	at   time.Time // when it was first seen
+	text   string
+	at     time.Time // when it was first seen
+	isNews bool      // another was seen before it: the node was alive then
 }
 
 // refresh renews the own Lease and reads those of the others.
 func (m *members) refresh(ctx context.Context) error {
+	err := m.exchange(ctx)
+	m.failing = err != nil
+	return err
+}
+
+func (m *members) exchange(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	began := time.Now()
@@ -91,11 +103,11 @@ func (m *members) observe(leases []coordinationv1.Lease, now time.Time) {
 		if text == "" {
 			continue
 		}
-		if known, ok := m.seen[l.Name]; ok && known.text == text {
-			next[l.Name] = known
-			continue
+		known, ok := m.seen[l.Name]
+		if !ok || known.text != text {
+			known = renewal{text: text, at: now, isNews: ok}
 		}
-		next[l.Name] = renewal{text: text, at: now}
+		next[l.Name] = known
 	}
 	m.seen = next
 }
@@ -115,4 +127,23 @@ func (m *members) alive(now time.Time) []string {
 		}
 	}
 	return out
+}
+
+// proven are the nodes that have renewed while this one looked, the own among them: a word that was there from the start may be
+// a dead node's.
+func (m *members) proven(now time.Time) []string {
+	return slices.DeleteFunc(m.alive(now), func(name string) bool { return name != m.self && !m.seen[name].isNews })
+}
+
+// holdSeconds is how long from now the kernel may keep an address if nothing more is heard of this node's agent.
+func (m *members) holdSeconds(now time.Time) int {
+	end := m.confirmed.Add(lifetime)
+	if m.failing {
+		end = now.Add(lifetime)
+		// The others count from the last word. They look every period.
+		if othersTake := m.confirmed.Add(deadAfter); now.Before(othersTake) && end.After(othersTake.Add(period)) {
+			end = othersTake.Add(period)
+		}
+	}
+	return max(1, int((end.Sub(now)+time.Second-1)/time.Second))
 }

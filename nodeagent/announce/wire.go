@@ -5,29 +5,43 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// lifetime is how long the kernel keeps an address after it was last told to.
-const lifetimeSeconds = 6
-
 // kernel is the wire of this machine.
 type kernel struct{}
 
-// hold puts the address on the interface for lifetime. It is deprecated from the start, so that nothing is sent from it but
+// hold puts the address on the interface for so long. It is deprecated from the start, so that nothing is sent from it but
 // answers, and IPv6 does not look for duplicates: that takes a second.
-func (kernel) hold(address netip.Addr) error {
+func (kernel) hold(address netip.Addr, seconds int) error {
 	link, err := linkFor(address)
 	if err != nil {
 		return err
 	}
-	if err := netlink.AddrReplace(link, hostAddress(address)); err != nil {
+	if err := netlink.AddrReplace(link, hostAddress(address, seconds)); err != nil {
 		return fmt.Errorf("on %s: %w", link.Attrs().Name, err)
 	}
 	return nil
+}
+
+// has says whether the address is on the interface for a time, as hold puts it there.
+func (kernel) has(address netip.Addr) (bool, error) {
+	link, err := linkFor(address)
+	if err != nil {
+		return false, err
+	}
+	all, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	if err != nil {
+		return false, fmt.Errorf("on %s: %w", link.Attrs().Name, err)
+	}
+	wanted := hostAddress(address, 0).IPNet.String()
+	return slices.ContainsFunc(all, func(a netlink.Addr) bool {
+		return a.IPNet.String() == wanted && a.ValidLft > 0 && a.ValidLft <= lifetimeSeconds
+	}), nil
 }
 
 func (kernel) drop(address netip.Addr) error {
@@ -35,16 +49,16 @@ func (kernel) drop(address netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if err := netlink.AddrDel(link, hostAddress(address)); err != nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+	if err := netlink.AddrDel(link, hostAddress(address, 0)); err != nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return fmt.Errorf("on %s: %w", link.Attrs().Name, err)
 	}
 	return nil
 }
 
-func hostAddress(address netip.Addr) *netlink.Addr {
+func hostAddress(address netip.Addr, seconds int) *netlink.Addr {
 	bits := address.BitLen()
 	a := &netlink.Addr{
-		IPNet: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, bits)}, ValidLft: lifetimeSeconds,
+		IPNet: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, bits)}, ValidLft: seconds,
 	}
 	if address.Is6() {
 		a.Flags = unix.IFA_F_NODAD

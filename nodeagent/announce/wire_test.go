@@ -30,9 +30,19 @@ func TestWire(t *testing.T) {
 		s.In(func() { err = f(address) })
 		require.NoError(t, err)
 	}
+	hold := func(address netip.Addr) error { return kernel{}.hold(address, lifetimeSeconds) }
+	has := func(address netip.Addr) (is bool) {
+		var err error
+		a.In(func() { is, err = kernel{}.has(address) })
+		require.NoError(t, err)
+		return is
+	}
+	require.False(t, has(netip.MustParseAddr("192.0.2.1")), "one that is there for good")
 	for _, address := range addresses {
 		require.False(t, elsewhere(b, address))
-		do(a, kernel{}.hold, address)
+		require.False(t, has(address))
+		do(a, hold, address)
+		require.True(t, has(address))
 		do(a, kernel{}.tell, address)
 		// Until its link-local address is settled a machine sends and answers nothing by NDP.
 		require.Eventually(t, func() bool { return elsewhere(b, address) }, time.Minute, 10*time.Millisecond)
@@ -40,7 +50,7 @@ func TestWire(t *testing.T) {
 		do(a, kernel{}.drop, address)
 		do(a, kernel{}.drop, address)
 		require.False(t, elsewhere(b, address))
-		do(a, kernel{}.hold, address)
+		do(a, hold, address)
 	}
 	require.Eventually(t, func() bool {
 		var left []netlink.Addr
