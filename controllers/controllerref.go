@@ -111,6 +111,9 @@ const byController = "controller"
 func orphansOf(namespace string) string { return "orphans/" + namespace }
 
 func indexByController(informer cache.SharedIndexInformer) error {
+	if _, done := informer.GetIndexer().GetIndexers()[byController]; done {
+		return nil // for another controller
+	}
 	return informer.AddIndexers(cache.Indexers{byController: func(obj any) ([]string, error) {
 		o, ok := obj.(metav1.Object)
 		if !ok {

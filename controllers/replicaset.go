@@ -12,15 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
-	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 )
-
-var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 
 // burstReplicas is how many pods one reconcile creates or deletes at most; parallelWrites how many at a time.
 const (
@@ -32,11 +30,10 @@ const (
 // swallowed it.
 const staleRetry = time.Second
 
-// replicaSet keeps as many pods as spec.replicas says.
+// replicaSet keeps as many pods as spec.replicas says. ReplicationControllers have one, too (replicakind.go).
 type replicaSet struct {
+	replicaKind
 	client   kubernetes.Interface
-	sets     appslisters.ReplicaSetLister
-	setIndex cache.Indexer
 	pods     cache.Indexer
 	writes   *ownWrites
 	recorder record.EventRecorder
@@ -44,33 +41,42 @@ type replicaSet struct {
 }
 
 func addReplicaSet(m *manager) error {
-	client, err := m.client("replicaset")
-	if err != nil {
-		return err
+	sets := m.shared.Apps().V1().ReplicaSets().Informer()
+	c, err := addReplicas(m, "replicaset", func(client kubernetes.Interface) replicaKind { return replicaSets(m, client) })
+	if err == nil {
+		watch(c, sets, requestFor[*appsv1.ReplicaSet])
 	}
-	sets, pods := m.shared.Apps().V1().ReplicaSets(), m.shared.Core().V1().Pods()
-	if err := indexByController(pods.Informer()); err != nil {
-		return err
+	return err
+}
+
+// addReplicas starts the controller of one kind, which the caller has watch the objects of its kind.
+func addReplicas(m *manager, name string, kind func(kubernetes.Interface) replicaKind) (*controller, error) {
+	client, err := m.client(name)
+	if err != nil {
+		return nil, err
+	}
+	pods := m.shared.Core().V1().Pods().Informer()
+	if err := indexByController(pods); err != nil {
+		return nil, err
 	}
 	r := &replicaSet{
-		client: client, sets: sets.Lister(), setIndex: sets.Informer().GetIndexer(), pods: pods.Informer().GetIndexer(),
-		writes: newOwnWrites(), recorder: m.recorder("replicaset"), now: time.Now,
+		replicaKind: kind(client), client: client, pods: pods.GetIndexer(),
+		writes: newOwnWrites(), recorder: m.recorder(name), now: time.Now,
 	}
-	c := m.add("replicaset", 5, r)
-	watch(c, sets.Informer(), requestFor[*appsv1.ReplicaSet])
-	watch(c, pods.Informer(), r.requestsForPod)
-	return nil
+	c := m.add(name, 5, r)
+	watch(c, pods, r.requestsForPod)
+	return c, nil
 }
 
 // requestsForPod wakes the pod's ReplicaSet or, for an orphan, every one that might adopt it.
 func (r *replicaSet) requestsForPod(pod *corev1.Pod) []Request {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
-		return requestForController[*corev1.Pod]("ReplicaSet")(pod)
+		return requestForController[*corev1.Pod](r.kind.Kind)(pod)
 	}
 	if len(pod.Labels) == 0 {
 		return nil // a ReplicaSet's selector is never empty
 	}
-	candidates, err := r.sets.ReplicaSets(pod.Namespace).List(labels.Everything())
+	candidates, err := r.list(pod.Namespace)
 	if err != nil {
 		return nil
 	}
@@ -84,7 +90,7 @@ func (r *replicaSet) requestsForPod(pod *corev1.Pod) []Request {
 }
 
 func (r *replicaSet) Reconcile(ctx context.Context, req Request) (Result, error) {
-	rs, err := r.sets.ReplicaSets(req.Namespace).Get(req.Name)
+	rs, err := r.get(req.Namespace, req.Name)
 	if apierrors.IsNotFound(err) {
 		r.writes.forget(req.NamespacedName)
 		return Result{}, nil
@@ -121,10 +127,8 @@ func (r *replicaSet) claimPods(ctx context.Context, rs *appsv1.ReplicaSet, selec
 		return nil, err
 	}
 	return claimer[*corev1.Pod]{
-		owner: rs, kind: replicaSetKind, selector: selector,
-		reread: func(ctx context.Context) (metav1.Object, error) {
-			return r.client.AppsV1().ReplicaSets(rs.Namespace).Get(ctx, rs.Name, metav1.GetOptions{})
-		},
+		owner: rs, kind: r.kind, selector: selector,
+		reread: func(ctx context.Context) (metav1.Object, error) { return r.reread(ctx, rs.Namespace, rs.Name) },
 		patch: func(ctx context.Context, pod *corev1.Pod, patch []byte) error {
 			_, err := r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 			return err
@@ -182,7 +186,7 @@ func (r *replicaSet) createPods(ctx context.Context, rs *appsv1.ReplicaSet, coun
 }
 
 func (r *replicaSet) createPod(ctx context.Context, rs *appsv1.ReplicaSet) error {
-	pod, err := r.client.CoreV1().Pods(rs.Namespace).Create(ctx, podFromTemplate(rs), metav1.CreateOptions{})
+	pod, err := r.client.CoreV1().Pods(rs.Namespace).Create(ctx, podFromTemplate(rs, r.kind), metav1.CreateOptions{})
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil // the ReplicaSet goes with its namespace
 	}
@@ -197,13 +201,13 @@ func (r *replicaSet) createPod(ctx context.Context, rs *appsv1.ReplicaSet) error
 	return nil
 }
 
-func podFromTemplate(rs *appsv1.ReplicaSet) *corev1.Pod {
+func podFromTemplate(rs *appsv1.ReplicaSet, kind schema.GroupVersionKind) *corev1.Pod {
 	template := rs.Spec.Template.DeepCopy()
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: rs.Namespace, GenerateName: podNamePrefix(rs.Name),
 			Labels: template.Labels, Annotations: template.Annotations, Finalizers: template.Finalizers,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(rs, replicaSetKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(rs, kind)},
 		},
 		Spec: template.Spec,
 	}
@@ -249,12 +253,9 @@ func (r *replicaSet) deletePod(ctx context.Context, rs *appsv1.ReplicaSet, pod *
 // neighbours counts the active pods per node of all ReplicaSets with the same controller, that is of the whole Deployment
 // in the middle of a rollout.
 func (r *replicaSet) neighbours(rs *appsv1.ReplicaSet) (map[string]int, error) {
-	family := []*appsv1.ReplicaSet{rs}
-	if owner := metav1.GetControllerOfNoCopy(rs); owner != nil {
-		var err error
-		if family, err = indexed[*appsv1.ReplicaSet](r.setIndex, byController, string(owner.UID)); err != nil {
-			return nil, err
-		}
+	family, err := r.family(rs)
+	if err != nil {
+		return nil, err
 	}
 	count := map[string]int{}
 	for _, member := range family {

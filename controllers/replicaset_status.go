@@ -17,13 +17,15 @@ func (r *replicaSet) updateStatus(
 ) (time.Duration, error) {
 	now := r.now()
 	status, wait := replicaSetStatus(rs, active, terminating, manageErr, now)
+	if !r.countsTerminating {
+		status.TerminatingReplicas = nil
+	}
 	if equality.Semantic.DeepEqual(rs.Status, status) {
 		return wait, nil
 	}
 	update := rs.DeepCopy()
 	update.Status = status
-	_, err := r.client.AppsV1().ReplicaSets(rs.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
-	return wait, err
+	return wait, r.writeStatus(ctx, update)
 }
 
 // replicaSetStatus counts the active pods: those that carry all labels of the template (fullyLabeled), are ready, and have

@@ -65,7 +65,7 @@ func runTerm(ctx context.Context, config Config) error {
 // addAll is the list of reconcilers.
 func (m *manager) addAll() error {
 	for _, add := range []func(*manager) error{
-		addDeployment, addReplicaSet,
+		addDeployment, addReplicaSet, addReplicationController,
 		addEndpointSlice, addEndpoints, addEndpointMirror,
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
