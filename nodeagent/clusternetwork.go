@@ -193,5 +193,5 @@ func RemoveServiceRules(ctx context.Context) error {
 	if err := policy.Remove(ctx); err != nil && !errors.Is(err, nftables.ErrUnavailable) {
 		return fmt.Errorf("rules of NetworkPolicies: %w", err)
 	}
-	return nil
+	return network.RemoveAccepting(ctx)
 }

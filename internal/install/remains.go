@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"kontiki/internal/remains"
+	"kontiki/nodeagent/network"
 )
 
 // What a node leaves on a machine beside its files, all of which have names of its own.
@@ -21,9 +22,10 @@ var (
 )
 
 // RemoveRemains takes away what runs and what is mounted of a node that does not run any more: processes in its cgroups or
-// with files in its data directory, mounts below that, cgroups, the bridge and what is attached to it, nftables.
+// with files in its data directory, mounts below that, cgroups, the bridge and what is attached to it, nftables, and rules in iptables.
 func RemoveRemains(ctx context.Context, dataDir, cgroupRoot string) error {
-	return errors.Join(remains.Kill(isOf(dataDir, cgroupRoot)), remains.Unmount(dataDir), remains.RemoveCgroups(cgroupRoot), removeLinks(), removeTables(ctx))
+	return errors.Join(remains.Kill(isOf(dataDir, cgroupRoot)), remains.Unmount(dataDir), remains.RemoveCgroups(cgroupRoot), removeLinks(), removeTables(ctx),
+		network.RemoveAccepting(ctx))
 }
 
 // isOf says whether a process is in a cgroup below the root, or is a shim, whose arguments name the data directory.

@@ -10,7 +10,7 @@
 //	network.go       ADD, and the default network          plugin.go        how a program is run, and ended
 //	conf.go          which list of plugins                 capabilities.go  host ports, bandwidth, DNS: what plugins are told
 //	detach.go        DEL, CHECK, GC                        ready.go         VERSION and STATUS
-//	router.go, masquerade.go                               orphans.go       plugins of an agent that was killed
+//	router.go, masquerade.go, iptables.go                              orphans.go       plugins of an agent that was killed
 //
 // Invariants:
 //   - An ADD that fails, for whatever reason, is followed by a DEL.

@@ -17,14 +17,9 @@ func (n *Network) masquerade(ctx context.Context, cidr netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	word, multicast, inside := "ip", "224.0.0.0/4", cidr
+	word, multicast, inside := "ip", "224.0.0.0/4", n.clusterRange(cidr)
 	if cidr.Addr().Is6() {
 		word, multicast = "ip6", "ff00::/8"
-	}
-	for _, c := range n.cfg.ClusterCIDRs {
-		if c.Addr().Is6() == cidr.Addr().Is6() {
-			inside = c
-		}
 	}
 	tx := nft.NewTransaction()
 	tx.Add(&knftables.Table{})
@@ -55,6 +50,16 @@ func (n *Network) masqueradeTable(cidr netip.Prefix) (knftables.Interface, error
 		return nil, fmt.Errorf("masquerade: %w", err)
 	}
 	return nft, nil
+}
+
+// clusterRange is that of the pods of all nodes, of the family of this node's range.
+func (n *Network) clusterRange(cidr netip.Prefix) netip.Prefix {
+	for _, c := range n.cfg.ClusterCIDRs {
+		if c.Addr().Is6() == cidr.Addr().Is6() {
+			return c
+		}
+	}
+	return cidr
 }
 
 // damaged says whether a rule of masquerade has gone, or forwarding is off. The caller holds mu.

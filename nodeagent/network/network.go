@@ -52,6 +52,8 @@ type Network struct {
 	cidrs []netip.Prefix // of the default configuration, once it is written
 	ours  bool           // it is in force
 	nat   bool           // with masquerading
+	// blocked is why iptables may drop pods' traffic, told already; "" if nothing is known.
+	blocked string
 }
 
 // Pod is what an attachment needs to know.
@@ -134,7 +136,7 @@ func (n *Network) putIntoForce(ctx context.Context, cidrs []netip.Prefix) (err e
 const keepPeriod = 10 * time.Second
 
 // Keep puts the default configuration, the masquerading and the forwarding back when somebody took them away (nft flush
-// ruleset), until ctx ends.
+// ruleset), and lets pods through a firewall that came later (Docker's start), until ctx ends.
 func (n *Network) Keep(ctx context.Context) {
 	flushed := make(chan struct{}, 1) // holds one token while the masquerading may have gone
 	watcher := nftables.NewWatcher(masqueradeChain, n.masqueradeName())
@@ -173,8 +175,11 @@ func (n *Network) Repair(ctx context.Context) error {
 	if len(n.cidrs) == 0 {
 		return nil
 	}
-	if files, err := confFiles(n.cfg.ConfDir); err != nil || n.ours && len(files) > 0 && !n.damaged(ctx) {
+	if files, err := confFiles(n.cfg.ConfDir); err != nil {
 		return err
+	} else if n.ours && len(files) > 0 && !n.damaged(ctx) {
+		n.passFirewall(ctx, n.cidrs)
+		return nil
 	} else if !n.ours && len(files) > 0 {
 		return nil // somebody else's
 	}

@@ -31,7 +31,27 @@ func (n *Network) reachWorld(ctx context.Context, cidrs []netip.Prefix) error {
 			return err
 		}
 	}
+	n.passFirewall(ctx, cidrs)
 	return nil
+}
+
+// passFirewall has pods' traffic pass the rules of iptables. A machine where that fails still runs pods. The caller holds mu.
+func (n *Network) passFirewall(ctx context.Context, cidrs []netip.Prefix) {
+	ranges := make([]netip.Prefix, len(cidrs))
+	for i, cidr := range cidrs {
+		ranges[i] = n.clusterRange(cidr)
+	}
+	added, err := acceptForwarding(ctx, ranges)
+	if added {
+		n.log.Info("this machine filters what it forwards with iptables, whose chain FORWARD accepts pods now", "ranges", ranges)
+	}
+	if err != nil && err.Error() != n.blocked {
+		n.log.Warn("what pods send and get may be dropped by the machine's own rules", "err", err)
+	}
+	n.blocked = ""
+	if err != nil {
+		n.blocked = err.Error()
+	}
 }
 
 // enableForwarding lets the kernel route between the bridge and the rest of the world.
