@@ -129,15 +129,6 @@ func (m *Member) startGroup() {
 	}
 }
 
-// bootstrap writes the first configuration into the log of a new member.
-func (m *Member) bootstrap(rc *raft.Config, logs raft.LogStore) error {
-	exists, err := raft.HasExistingState(logs, m.log, m.snapshots)
-	if err != nil || exists || !m.cfg.Bootstrap {
-		return err
-	}
-	return raft.BootstrapCluster(rc, logs, m.log, m.snapshots, m.transport, m.cfg.configuration())
-}
-
 // electIfAlone makes a member that is the only voter the leader at once. It has nobody to listen for,
 // so it need not wait for the heartbeat timeout: it sends itself the message by which a leader hands
 // over (TimeoutNow, Raft thesis 3.10). If that fails, the timeout does it.

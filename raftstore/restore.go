@@ -105,7 +105,7 @@ func writeFirstTerm(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(stable.SetUint64([]byte("CurrentTerm"), firstTerm), stable.Close())
+	return errors.Join(stable.SetUint64(keyCurrentTerm, firstTerm), stable.Close())
 }
 
 func writeFirstSnapshot(c Config, path string, index uint64) error {

@@ -54,13 +54,13 @@ func (m *Member) Status() (Status, error) {
 	return s, errors.Join(errs[:]...)
 }
 
-// vote is whom this member voted for in a term. Raft keeps it under these names.
+// vote is whom this member voted for in a term.
 func (m *Member) vote(term uint64) (string, error) {
-	voted, err := m.log.GetUint64([]byte("LastVoteTerm"))
+	voted, err := m.log.GetUint64(keyLastVoteTerm)
 	if err != nil || voted != term {
 		return "", ignoreNotFound(err)
 	}
-	candidate, err := m.log.Get([]byte("LastVoteCand"))
+	candidate, err := m.log.Get(keyLastVoteCandidate)
 	return string(candidate), ignoreNotFound(err)
 }
 
