@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,14 +70,18 @@ func (h *agentHost) recallCluster() error {
 	return h.noteCluster()
 }
 
-// noteCluster keeps what the machine knows for its next start.
+// noteCluster keeps what the machine knows for its next start. What is noted already is not written again: a machine with a
+// full disk must start, or nobody could make room.
 func (h *agentHost) noteCluster() error {
 	data, err := json.Marshal(h.options.network.asCluster())
 	if err != nil {
 		return err
 	}
-	path := h.dir.join(clusterFile)
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o600); err != nil {
+	data, path := append(data, '\n'), h.dir.join(clusterFile)
+	if noted, err := os.ReadFile(path); err == nil && bytes.Equal(noted, data) {
+		return nil
+	}
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
