@@ -188,5 +188,8 @@ func (f *labFlags) execCommand() *cobra.Command {
 
 func (f *labFlags) downCommand() *cobra.Command {
 	return &cobra.Command{Use: "down", Short: "End the lab and remove everything of it", Args: rejectArgs,
-		RunE: f.change(func(_ context.Context, l *lab.Lab, _ []string) error { return l.Down() })}
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.down(cmd.Context()) }}
 }
+
+// down ends the lab.
+func (f *labFlags) down(ctx context.Context) error { return lab.Change(ctx, f.dir, (*lab.Lab).Down) }

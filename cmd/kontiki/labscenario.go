@@ -63,30 +63,34 @@ func readScenarios(paths []string) (all []*scenario.Scenario, err error) {
 
 // runScenarios runs them in the lab that there is, or in one that is made for them and ends with them.
 func (f *labFlags) runScenarios(cmd *cobra.Command, all []*scenario.Scenario) (err error) {
-	l, err := lab.Open(f.dir)
+	_, err = lab.Open(f.dir)
 	if errors.Is(err, lab.ErrNoLab) {
 		o := lab.Options{Runtime: "runc"}
 		for _, s := range all {
 			o.Servers, o.Agents = max(o.Servers, s.Needs.Servers), max(o.Agents, s.Needs.Agents)
 		}
-		if l, err = f.up(cmd, o); err != nil {
+		if _, err = f.up(cmd, o); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, l.Down()) }()
+		defer func() { err = errors.Join(err, f.down(context.WithoutCancel(cmd.Context()))) }()
 	}
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		if err := f.runScenario(cmd, l, s); err != nil {
+		if err := f.runScenario(cmd, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// runScenario runs one and heals the lab, whatever comes of it.
-func (f *labFlags) runScenario(cmd *cobra.Command, l *lab.Lab, s *scenario.Scenario) (err error) {
+// runScenario runs one in the lab as the last one left it, and heals the lab, whatever comes of it.
+func (f *labFlags) runScenario(cmd *cobra.Command, s *scenario.Scenario) error {
+	l, err := lab.Open(f.dir)
+	if err != nil {
+		return err
+	}
 	servers, agents := 0, 0
 	for _, h := range l.Hosts {
 		if h.Server {

@@ -3,22 +3,23 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// labScenarios runs all scenario files; then two of them with a fault planted, which they must notice.
+// labScenarios runs all scenario files, two in a command; then two of them with a fault planted, which they must notice.
 func labScenarios(l *labCLI) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "labs", "*.yaml"))
 	require.NoError(l.t, err)
 	require.Len(l.t, files, 8)
-	for _, file := range files {
-		l.t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+	for pair := range slices.Chunk(files, 2) { // a command must know what the scenario before has left
+		l.t.Run(filepath.Base(pair[0])+" and the next", func(t *testing.T) {
 			l := &labCLI{t: t, dir: l.dir}
 			l.ok("wait")
-			require.Contains(t, l.ok("run", file), "All of it held")
+			require.Equal(t, 2, strings.Count(l.ok("run", pair[0], pair[1]), "All of it held"))
 		})
 	}
 	for _, planted := range []struct{ file, at, fault, notices string }{
