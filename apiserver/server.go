@@ -29,6 +29,7 @@ import (
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
 	"kontiki/apiserver/tokens"
+	"kontiki/internal/lingering"
 	"kontiki/internal/livetls"
 	"kontiki/raftstore"
 )
@@ -292,7 +293,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		background.Wait()
 	}()
 
-	gathered := gather.Listen(listener)
+	closing := lingering.Listen(listener)
+	gathered := gather.Listen(closing)
 	failed := make(chan error, 1)
 	go func() { failed <- server.ServeTLS(gathered, "", "") }()
 	select {
@@ -303,7 +305,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	present.Wait()
 	s.leavePlace()
 	s.stop()
-	defer drain(gathered)
+	defer drain(gathered, closing)
 	if err := shutdown(server, s.config.StopGrace); err != nil {
 		s.log.Warn("requests were cut short by the stop", "err", err)
 		return server.Close()
@@ -311,13 +313,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// drainTime is how long the last bytes of answers may take to go out when the server has stopped.
+// drainTime is how long clients may take over the last bytes of answers when the server has stopped.
 const drainTime = time.Second
 
-func drain(l *gather.Listener) {
+func drain(gathered *gather.Listener, closing *lingering.Listener) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	l.Drain(ctx)
+	gathered.Drain(ctx) // of what is in this process's memory
+	closing.Drain(ctx)  // of what the kernel would drop if the clients went on sending
 }
 
 // secure is what the server wants of every connection. The front proxy's certificate comes through the handshake as well.

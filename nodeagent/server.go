@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"kontiki/internal/lingering"
 	"kontiki/internal/livetls"
 )
 
@@ -47,8 +48,9 @@ func (a *Agent) serve(ctx context.Context) error {
 		Handler: a.handler(), ReadHeaderTimeout: 30 * time.Second,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
+	closing := lingering.Listen(listener)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(tls.NewListener(listener, tlsConfig)) }()
+	go func() { failed <- server.Serve(tls.NewListener(closing, tlsConfig)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("agent port: %w", err)
@@ -59,6 +61,7 @@ func (a *Agent) serve(ctx context.Context) error {
 	if server.Shutdown(stopCtx) != nil {
 		server.Close()
 	}
+	closing.Drain(stopCtx)
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"kontiki/internal/lingering"
 	"kontiki/nodeagent/podstate"
 )
 
@@ -126,20 +126,20 @@ func pass(w http.ResponseWriter, r *http.Request, address string, err error) {
 		http.Error(w, fmt.Sprintf("streaming server of the runtime: %v", err), http.StatusInternalServerError)
 		return
 	}
-	client, buffered, err := http.NewResponseController(w).Hijack()
+	client, ahead, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	defer client.Close()
-	join(client, buffered.Reader, runtime)
+	lingering.Join(buffered{client, ahead.Reader}, runtime)
 }
 
-// join copies both ways until one side ends, then closes both. What the client sends is read from clientReader.
-func join(client net.Conn, clientReader io.Reader, runtime net.Conn) {
-	var wg sync.WaitGroup
-	shut := func() { client.Close(); runtime.Close() }
-	wg.Go(func() { defer shut(); _, _ = io.Copy(runtime, clientReader) }) // either end may go at any time
-	wg.Go(func() { defer shut(); _, _ = io.Copy(client, runtime) })
-	wg.Wait()
+// buffered is a connection of which a reader may hold the next bytes.
+type buffered struct {
+	net.Conn
+	reader io.Reader
 }
+
+// Read implements net.Conn.
+func (b buffered) Read(p []byte) (int, error) { return b.reader.Read(p) }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"kontiki/internal/lingering"
 )
 
 const (
@@ -22,7 +24,7 @@ var past = time.Unix(1, 0)
 // conn gathers what is written to a connection.
 type conn struct {
 	net.Conn
-	of *Listener
+	leaving *lingering.Leaving
 
 	mu      sync.Mutex // guards what follows
 	room    sync.Cond  // signalled when pending becomes shorter, or err or over is set
@@ -37,8 +39,8 @@ type conn struct {
 	over     bool
 }
 
-func newConn(c net.Conn, of *Listener) *conn {
-	g := &conn{Conn: c, of: of}
+func newConn(c net.Conn, leaving *lingering.Leaving) *conn {
+	g := &conn{Conn: c, leaving: leaving}
 	g.room.L = &g.mu
 	return g
 }
@@ -94,7 +96,7 @@ func (c *conn) take() *[]byte {
 		c.writing = false
 		if c.closed {
 			_ = c.Conn.Close()
-			c.of.gone(c)
+			c.leaving.Done(c.Conn)
 		}
 	}
 	return batch
@@ -131,7 +133,7 @@ func (c *conn) Close() error {
 		return c.Conn.Close()
 	}
 	_ = c.Conn.SetReadDeadline(past) // who reads stops
-	return c.Conn.SetWriteDeadline(c.of.lingers(c))
+	return c.Conn.SetWriteDeadline(c.leaving.Add(c.Conn, lingerTime))
 }
 
 // Read implements net.Conn.

@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kontiki/internal/lingering"
 )
 
 // pair is a gathering connection and its peer, which reads when the test does.
 func pair(t *testing.T) (gathering *conn, peer net.Conn, writes *atomic.Int64) {
 	near, far := net.Pipe()
 	writes = &atomic.Int64{}
-	c := newConn(counted{near, writes}, Listen(nil))
+	c := newConn(counted{near, writes}, &lingering.Leaving{})
 	t.Cleanup(func() {
 		_ = c.Close()
 		_ = far.Close()

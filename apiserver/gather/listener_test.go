@@ -15,7 +15,7 @@ func TestDrainWaitsForWhatWasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, peer, _ := pair(t)
 		other, peerOfOther, _ := pair(t)
-		other.of = c.of
+		other.leaving = c.leaving
 		for _, one := range []*conn{c, other} {
 			_, err := one.Write([]byte("the last words"))
 			require.NoError(t, err)
@@ -24,7 +24,7 @@ func TestDrainWaitsForWhatWasWritten(t *testing.T) {
 		drained := make(chan struct{})
 		go func() {
 			defer close(drained)
-			c.of.Drain(t.Context())
+			c.leaving.Drain(t.Context())
 		}()
 		for _, one := range []io.Reader{peer, peerOfOther} {
 			synctest.Wait()
@@ -38,7 +38,7 @@ func TestDrainWaitsForWhatWasWritten(t *testing.T) {
 			require.Equal(t, "the last words", string(got))
 		}
 		<-drained
-		c.of.Drain(t.Context())
+		c.leaving.Drain(t.Context())
 	})
 }
 
@@ -46,7 +46,7 @@ func TestDrainLeavesWhoDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, _ := pair(t)
 		late, _, _ := pair(t)
-		late.of = c.of
+		late.leaving = c.leaving
 		for _, one := range []*conn{c, late} {
 			_, err := one.Write([]byte("nobody reads this"))
 			require.NoError(t, err)
@@ -55,10 +55,10 @@ func TestDrainLeavesWhoDoesNotRead(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		c.of.Drain(ctx)
+		c.leaving.Drain(ctx)
 		require.Equal(t, time.Second, time.Since(began))
 		require.NoError(t, late.Close())
-		c.of.Drain(t.Context())
+		c.leaving.Drain(t.Context())
 		require.Equal(t, time.Second, time.Since(began), "who is closed now is not waited for")
 	})
 }

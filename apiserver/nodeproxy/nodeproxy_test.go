@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -31,6 +32,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	utilexec "k8s.io/utils/exec"
 
+	"kontiki/internal/lingering"
 	"kontiki/internal/livetls"
 )
 
@@ -46,6 +48,10 @@ func (shell) Exec(_ context.Context, _ string, cmd []string, in io.Reader, out, 
 		fmt.Fprint(errOut, "leaving")
 		code, _ := strconv.Atoi(cmd[1])
 		return utilexec.CodeExitError{Err: fmt.Errorf("exit %d", code), Code: code}
+	case "say": // as many bytes, and ends with 7; reads nothing
+		size, _ := strconv.Atoi(cmd[1])
+		_, _ = out.Write(bytes.Repeat([]byte("x"), size))
+		return utilexec.CodeExitError{Err: errors.New("exit 7"), Code: 7}
 	case "size":
 		size := <-resize
 		_, err := fmt.Fprintf(out, "%dx%d", size.Width, size.Height)
@@ -114,7 +120,9 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	node := httptest.NewTLSServer(agent(t))
+	node := httptest.NewUnstartedServer(agent(t))
+	node.Listener = lingering.Listen(node.Listener) // as agents have it
+	node.StartTLS()
 	t.Cleanup(node.Close)
 	host, portText, err := net.SplitHostPort(node.Listener.Addr().String())
 	require.NoError(t, err)
@@ -131,13 +139,15 @@ func start(t *testing.T) *world {
 	roots.AddCert(node.Certificate())
 	proxy := New(Config{TLS: livetls.Static(&tls.Config{RootCAs: roots})})
 	t.Cleanup(proxy.Close)
-	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		err := proxy.Pod(rw, r, w.pod, w.node, strings.TrimPrefix(r.URL.Path, "/"), "p", "")
 		if err != nil {
 			status := apierrors.ReasonForError(err)
 			http.Error(rw, string(status)+": "+err.Error(), http.StatusBadRequest)
 		}
 	}))
+	server.Listener = lingering.Listen(server.Listener) // as the API server has it
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	w.config = &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	return w

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"kontiki/internal/lingering"
 )
 
 // streams are those of a command that a client asks for.
@@ -109,7 +111,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, location *ur
 		return apierrors.NewInternalError(err)
 	}
 	defer client.Close()
-	join(&bufferedConn{client, buffered.Reader}, agent)
+	lingering.Join(&bufferedConn{client, buffered.Reader}, agent)
 	return nil
 }
 

@@ -3,12 +3,10 @@ package nodeproxy
 import (
 	"bufio"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -18,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"kontiki/internal/lingering"
 )
 
 // upgradeTimeout bounds the agent's answer to the upgrade.
@@ -53,7 +53,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, location *url.URL
 		return nil
 	}
 	client := portforward.NewTunnelingConnection("server", ws)
-	join(client, agent)
+	lingering.Join(client, agent)
 	return nil
 }
 
@@ -107,12 +107,3 @@ type bufferedConn struct {
 
 // Read implements net.Conn.
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }
-
-// join copies both ways until one side ends, then closes both.
-func join(a, b net.Conn) {
-	var wg sync.WaitGroup
-	shut := func() { a.Close(); b.Close() }
-	wg.Go(func() { defer shut(); _, _ = io.Copy(a, b) })
-	wg.Go(func() { defer shut(); _, _ = io.Copy(b, a) })
-	wg.Wait()
-}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	utilexec "k8s.io/utils/exec"
 
+	"kontiki/internal/lingering"
 	"kontiki/nodeagent/runtime/shim"
 )
 
@@ -25,8 +26,9 @@ import (
 // could ask for it through CRI can use it.
 type streamServer struct {
 	streaming.Server
-	http *http.Server
-	done sync.WaitGroup
+	http    *http.Server
+	closing *lingering.Listener
+	done    sync.WaitGroup
 }
 
 // startStreams listens on addr and serves until close.
@@ -43,18 +45,26 @@ func startStreams(addr string, r *Runtime) (*streamServer, error) {
 		l.Close()
 		return nil, fmt.Errorf("streaming server: %w", err)
 	}
-	s := &streamServer{Server: srv, http: &http.Server{Handler: srv, ReadHeaderTimeout: time.Minute}}
+	s := &streamServer{
+		Server: srv, http: &http.Server{Handler: srv, ReadHeaderTimeout: time.Minute}, closing: lingering.Listen(l),
+	}
 	s.done.Go(func() {
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.closing); !errors.Is(err, http.ErrServerClosed) {
 			r.log.Error("streaming server", "err", err)
 		}
 	})
 	return s, nil
 }
 
+// lastWordsTime is how long clients may take over what commands said last when the runtime stops.
+const lastWordsTime = time.Second
+
 func (s *streamServer) close() {
 	_ = s.http.Close()
 	s.done.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), lastWordsTime)
+	defer cancel()
+	s.closing.Drain(ctx)
 }
 
 // Exec prepares an execution and answers with the URL to stream it.
