@@ -19,19 +19,27 @@ func (s *Server) apply(ctx context.Context, t *target, p patch, live runtime.Obj
 	if err != nil {
 		return nil, err
 	}
-	manager, err := s.ownership.manager(t.resource, t.subName())
-	if err != nil {
-		return nil, err
-	}
-	live.GetObjectKind().SetGroupVersionKind(t.resource.GroupVersionKind())
-	next, err := manager.Apply(live, applied, p.options.manager, p.options.force)
+	next, err := s.owners.Apply(t.resource, t.subName(), live, applied, p.options.manager, p.options.force)
 	if err != nil {
 		return nil, applyError(t.resource.GroupVersionKind(), err)
 	}
 	if _, err := unknownFields(t.resource, next); err != nil { // there are none: the schema would have refused them
 		return nil, badRequest("%v", err)
 	}
-	setDefaults(t.resource, next)
+	t.resource.Default(next)
+	return next, nil
+}
+
+// applyView merges an applied configuration into a view of the target.
+func (s *Server) applyView(ctx context.Context, t *target, p patch, view runtime.Object) (runtime.Object, error) {
+	applied, err := t.decodeApplied(ctx, p, t.sub.Kind)
+	if err != nil {
+		return nil, err
+	}
+	next, err := s.owners.ApplyView(t.sub, view, applied, p.options.manager, p.options.force)
+	if err != nil {
+		return nil, applyError(t.sub.Kind, err)
+	}
 	return next, nil
 }
 

@@ -49,7 +49,7 @@ func (s *Server) keepBootstrapObjects(ctx context.Context) {
 			}
 		} else {
 			s.booted.Store(true)
-			s.ownership.warmUp() // a few hundred milliseconds that the first write would have to wait
+			s.owners.WarmUp()
 		}
 		select {
 		case <-ctx.Done():
@@ -123,7 +123,7 @@ func (s *Server) ensure(ctx context.Context, namespace string, obj runtime.Objec
 	present, err := t.store.Get(ctx, namespace, t.name, storage.GetOptions{})
 	options := writeOptions{manager: bootstrapManager}
 	if errors.Is(err, storage.ErrNotFound) {
-		setDefaults(t.resource, obj)
+		t.resource.Default(obj)
 		_, err = s.create(ctx, t, obj, options)
 		if apierrors.IsAlreadyExists(err) {
 			return nil // another server was faster

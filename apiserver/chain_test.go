@@ -63,13 +63,6 @@ func TestWarnings(t *testing.T) {
 	require.Greater(t, runes, maxWarningsRunes/2)
 }
 
-func TestManagerName(t *testing.T) {
-	require.Equal(t, "asked", managerName("asked", "kubectl/v1"))
-	require.Equal(t, "kubectl", managerName("", "kubectl/v1.37.2 (linux/amd64)"))
-	require.Equal(t, "ab", managerName("", "a\x00b"))
-	require.Len(t, managerName("", strings.Repeat("é", 1000)), 128)
-}
-
 // FuzzRequest is about the first stage that reads what an unknown client sends.
 func FuzzRequest(f *testing.F) {
 	h := chain(handlerFunc(func(http.ResponseWriter, *http.Request) error { return errNotFoundPath() }), bare().entry()...)

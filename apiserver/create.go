@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
 	"kontiki/watch"
 )
@@ -79,7 +78,7 @@ func (s *Server) createNamed(ctx context.Context, t *target, obj runtime.Object,
 
 // create is the whole of creating an object whose name is decided.
 func (s *Server) create(ctx context.Context, t *target, obj runtime.Object, options writeOptions) (*watch.Object, error) {
-	obj, err := s.trackNew(t, obj, options.manager)
+	obj, err := s.owners.Create(t.resource, obj, options.manager)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +108,4 @@ func (s *Server) alreadyExists(ctx context.Context, t *target, m metav1.Object) 
 		refused.ErrStatus.Message = "object is being deleted: " + refused.ErrStatus.Message
 	}
 	return refused
-}
-
-// setDefaults fills in what a user left out.
-func setDefaults(r *registry.Resource, obj runtime.Object) {
-	if r.Strategy.Default != nil {
-		r.Strategy.Default(obj)
-	}
 }

@@ -138,7 +138,7 @@ func (s *Server) decodeBody(r *http.Request, t *target, kind schema.GroupVersion
 	}
 	auditBody(r.Context(), obj, kind)
 	if kind == t.resource.GroupVersionKind() {
-		setDefaults(t.resource, obj)
+		t.resource.Default(obj)
 	}
 	return obj, nil
 }

@@ -259,7 +259,7 @@ func (d *definitions) forgetRetired(before time.Time) {
 	for _, r := range gone {
 		for _, row := range r.rows {
 			d.s.storage.Forget(row)
-			d.s.ownership.forget(row)
+			d.s.owners.Forget(row)
 		}
 	}
 }

@@ -18,13 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kontiki/apiserver/openapi"
+	"kontiki/apiserver/ownership"
 	"kontiki/apiserver/registry"
 )
 
 // fuzzed is a server with all that stands before the store, and a target in it.
 func fuzzed() (*Server, *target) {
 	table := registry.Builtin(registry.Options{})
-	s := &Server{table: table, ownership: newOwnership(table),
+	s := &Server{table: table, owners: ownership.New(table, openapi.NewBase(table)),
 		codecs: serializer.NewCodecFactory(table.Scheme(), serializer.WithSerializer(cbor.NewSerializerInfo))}
 	row := table.Lookup(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	return s, &target{resource: row, namespace: "default", name: "p", verb: "patch"}
@@ -71,7 +73,7 @@ func FuzzPatch(f *testing.F) {
 			return
 		}
 		require.IsType(t, &corev1.Pod{}, next)
-		setDefaults(t0.resource, next)
+		t0.resource.Default(next)
 		_, err = s.track(t0, fuzzedPod(), next, "m")
 		require.NoError(t, err)
 	})

@@ -109,6 +109,6 @@ func (k *kinds) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 // Default implements dynamic.Versions.
 func (k *kinds) Default(obj runtime.Object, kind schema.GroupVersionKind) {
 	if row := k.table.ByKind(kind); row != nil && reflect.TypeOf(obj) == reflect.TypeOf(row.New()) {
-		setDefaults(row, obj)
+		row.Default(obj)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kontiki/apiserver/ownership"
 )
 
 // parseQuery reads query parameters into one of apimachinery's option objects.
@@ -34,7 +36,7 @@ func newWriteOptions(r *http.Request, dryRun []string, manager, fieldValidation 
 		fieldValidation = metav1.FieldValidationWarn
 	}
 	return writeOptions{
-		dryRun: len(dryRun) > 0, manager: managerName(manager, r.UserAgent()), validation: fieldValidation,
+		dryRun: len(dryRun) > 0, manager: ownership.ManagerName(manager, r.UserAgent()), validation: fieldValidation,
 		asked: metav1.UpdateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation},
 	}
 }

@@ -70,7 +70,7 @@ func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, t *target) e
 			if err := p.judge(ctx, string(p.body), faults); err != nil {
 				return nil, err
 			}
-			setDefaults(t.resource, next)
+			t.resource.Default(next)
 			return s.track(t, live, next, p.options.manager)
 		}
 	}

@@ -64,14 +64,14 @@ func (s *Server) fieldsOf(kind schema.GroupVersionKind) managedfields.TypeConver
 	row := s.table.ByKind(kind)
 	switch {
 	case row != nil:
-		types, err := s.ownership.typesFor(row)
+		types, err := s.owners.TypesOf(row)
 		if err != nil {
 			s.log.Warn("policies cannot change objects of a kind", "kind", kind, "err", err)
 			return nil
 		}
 		return types
 	case s.table.Scheme().Recognizes(kind):
-		return s.ownership.converter()
+		return s.owners.Types()
 	}
 	return nil
 }

@@ -30,10 +30,10 @@ func (s *Server) routes() http.Handler {
 	for _, path := range []string{"/api", "/api/{version}", "/apis", "/apis/{group}", "/apis/{group}/{version}"} {
 		others.Handle(path+"{slashes:/*}", found)
 	}
-	v3 := openapi.V3Handler(s.table, s.ownership.base, s.aggregated)
+	v3 := openapi.V3Handler(s.table, s.schemas, s.aggregated)
 	others.Handle("/openapi/v3", v3)
 	others.PathPrefix("/openapi/v3/").Handler(v3)
-	others.Handle("/openapi/v2", openapi.V2Handler(s.table, s.ownership.base, s.aggregated))
+	others.Handle("/openapi/v2", openapi.V2Handler(s.table, s.schemas, s.aggregated))
 	others.Handle("/", handlerFunc(s.servePaths))
 	for path, handler := range s.config.Paths {
 		others.Handle(path, handler)

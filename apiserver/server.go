@@ -25,6 +25,8 @@ import (
 	"kontiki/apiserver/customresources"
 	"kontiki/apiserver/gather"
 	"kontiki/apiserver/nodeproxy"
+	"kontiki/apiserver/openapi"
+	"kontiki/apiserver/ownership"
 	"kontiki/apiserver/rbac"
 	"kontiki/apiserver/registry"
 	"kontiki/apiserver/storage"
@@ -143,7 +145,8 @@ type Server struct {
 	table       *registry.Table
 	storage     *storage.Backend
 	codecs      serializer.CodecFactory
-	ownership   *ownership
+	schemas     *openapi.Base
+	owners      *ownership.Tracker
 	metrics     *metrics
 	inFlight    *inFlight
 	bodies      *bodies
@@ -178,17 +181,18 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config:    config,
-		tokens:    issuer,
-		log:       config.Log,
-		kv:        config.KV,
-		table:     config.Table,
-		storage:   storage.Open(config.KV, config.Storage),
-		codecs:    serializer.NewCodecFactory(config.Table.Scheme(), serializer.WithSerializer(cbor.NewSerializerInfo)),
-		ownership: newOwnership(config.Table),
-		metrics:   newMetrics(),
-		nodes:     nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),
+		config:  config,
+		tokens:  issuer,
+		log:     config.Log,
+		kv:      config.KV,
+		table:   config.Table,
+		storage: storage.Open(config.KV, config.Storage),
+		codecs:  serializer.NewCodecFactory(config.Table.Scheme(), serializer.WithSerializer(cbor.NewSerializerInfo)),
+		metrics: newMetrics(),
+		nodes:   nodeproxy.New(nodeproxy.Config{TLS: config.NodeTLS, Log: config.Log}),
 	}
+	s.schemas = openapi.NewBase(s.table)
+	s.owners = ownership.New(s.table, s.schemas)
 	s.policy.Store(rbac.Compile(rbac.Objects{})) // nobody but masters may do anything until the roles are read
 	if err := s.openAccess(config.Access); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (s *Server) rewrite(ctx context.Context, obj runtime.Object, fit func(conte
 		if err := fit(ctx, next); err != nil {
 			return nil, err
 		}
-		if setDefaults(t.resource, next); equality.Semantic.DeepEqual(live, next) {
+		if t.resource.Default(next); equality.Semantic.DeepEqual(live, next) {
 			return live, nil
 		}
 		return s.track(t, live, next, options.manager)

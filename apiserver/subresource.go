@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"kontiki/apiserver/ownership"
 	"kontiki/apiserver/storage"
 	"kontiki/watch"
 )
@@ -81,7 +82,7 @@ func (s *Server) projectedChange(r *http.Request, t *target) (change, error) {
 		c.uid = string(accessor(body).GetUID())
 		manager := c.options.manager
 		edit = func(_ context.Context, view runtime.Object) (runtime.Object, error) {
-			return s.trackView(t, view, body.DeepCopyObject(), manager)
+			return s.owners.UpdateView(t.sub, view, withKind(body, t.sub.Kind), manager)
 		}
 	}
 	c.next = func(ctx context.Context, live runtime.Object) (runtime.Object, error) {
@@ -102,7 +103,7 @@ func (s *Server) patchView(t *target, p patch) viewEdit {
 		if err != nil {
 			return nil, err
 		}
-		return s.trackView(t, view, next, p.options.manager)
+		return s.owners.UpdateView(t.sub, view, withKind(next, t.sub.Kind), p.options.manager)
 	}
 }
 
@@ -113,7 +114,7 @@ func (s *Server) throughView(ctx context.Context, t *target, live runtime.Object
 	if err != nil {
 		return nil, err
 	}
-	owners := t.viewOwners(live)
+	owners := ownership.ViewOwners(t.resource, t.sub, live)
 	entries, err := owners.ToSubresource()
 	if err != nil {
 		return nil, err

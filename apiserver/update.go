@@ -156,3 +156,8 @@ func (t *target) checkConditional(m metav1.Object) error {
 func (t *target) conflict(message string) error {
 	return apierrors.NewConflict(t.groupResource(), t.name, errors.New(message))
 }
+
+// track notes in next.metadata.managedFields what the manager changes from live to next (ownership.Tracker.Update).
+func (s *Server) track(t *target, live, next runtime.Object, manager string) (runtime.Object, error) {
+	return s.owners.Update(t.resource, t.subName(), live, next, manager)
+}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kontiki/apiserver/ownership"
 )
 
 var metadataPath = field.NewPath("metadata")
@@ -140,7 +142,7 @@ func (t *target) prepareUpdate(ctx context.Context, obj, old runtime.Object) err
 	if strategy.Warnings != nil && t.sub == nil {
 		warn(ctx, strategy.Warnings(ctx, obj, old)...)
 	}
-	keepTimestamps(obj, old)
+	ownership.KeepTimestamps(obj, old)
 	return nil
 }
 

@@ -212,6 +212,13 @@ func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupVersion().WithKind(r.Kind)
 }
 
+// Default fills in what a user left out.
+func (r *Resource) Default(obj runtime.Object) {
+	if r.Strategy.Default != nil {
+		r.Strategy.Default(obj)
+	}
+}
+
 // Subresource returns the subresource of that name, or nil.
 func (r *Resource) Subresource(name string) *Subresource {
 	for i := range r.Subresources {

@@ -1,8 +1,6 @@
-package apiserver
+package ownership
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,67 +14,57 @@ import (
 // owns it here. So a view gets the owners of its parent, in its own words, before it is changed, and what has become of
 // them goes back to the parent after.
 
-// viewOwners translates between the owners of the target's view and those of live, its parent.
-func (t *target) viewOwners(live runtime.Object) *managedfields.ScaleHandler {
-	gv := t.resource.GroupVersion()
+// ViewOwners translates between the owners of a view, a subresource of r, and those of live, its parent.
+func ViewOwners(r *registry.Resource, sub *registry.Subresource, live runtime.Object) *managedfields.ScaleHandler {
+	gv := r.GroupVersion()
 	var path []any
-	for _, step := range t.sub.Project.Replicas {
+	for _, step := range sub.Project.Replicas {
 		path = append(path, step)
 	}
 	if path == nil {
 		path = []any{"spec", "replicas"}
 	}
-	return managedfields.NewScaleHandler(accessor(live).GetManagedFields(), gv, managedfields.ResourcePathMappings{
+	return managedfields.NewScaleHandler(metadata(live).GetManagedFields(), gv, managedfields.ResourcePathMappings{
 		gv.String(): fieldpath.MakePathOrDie(path...),
 	})
 }
 
+// UpdateView notes in next's managedFields what the manager changes from view to next. Both name their kind.
+func (t *Tracker) UpdateView(sub *registry.Subresource, view, next runtime.Object, manager string) (runtime.Object, error) {
+	m, err := t.viewManager(sub)
+	if err != nil {
+		return nil, err
+	}
+	return m.UpdateNoErrors(view, next, manager), nil
+}
+
+// ApplyView merges an applied configuration into a view, which names its kind. Its errors are those of Apply.
+func (t *Tracker) ApplyView(sub *registry.Subresource, view, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	m, err := t.viewManager(sub)
+	if err != nil {
+		return nil, err
+	}
+	return m.Apply(view, applied, manager, force)
+}
+
 // viewManager returns the field manager of a subresource that is a view, whatever its parent.
-func (o *ownership) viewManager(sub *registry.Subresource) (*managedfields.FieldManager, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	key := managerKey{subresource: sub.Name}
-	if m := o.managers[key]; m != nil {
+func (t *Tracker) viewManager(sub *registry.Subresource) (*managedfields.FieldManager, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.views[sub.Name]; m != nil {
 		return m, nil
 	}
 	// client-go's schema has no views, which nobody but the server merges.
-	types, err := managedfields.NewTypeConverter(o.base.Models(sub.New()), false)
+	types, err := managedfields.NewTypeConverter(t.schemas.Models(sub.New()), false)
 	if err != nil {
 		return nil, err
 	}
-	m, err := managedfields.NewDefaultFieldManager(types, viewVersion{sub}, noDefaults{}, o.table.Scheme(), sub.Kind,
+	m, err := managedfields.NewDefaultFieldManager(types, viewVersion{sub}, noDefaults{}, t.table.Scheme(), sub.Kind,
 		sub.Kind.GroupVersion(), sub.Name, nil)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		t.views[sub.Name] = m
 	}
-	o.managers[key] = m
-	return m, nil
-}
-
-// trackView notes in next's managedFields what the manager changes from view to next.
-func (s *Server) trackView(t *target, view, next runtime.Object, manager string) (runtime.Object, error) {
-	m, err := s.ownership.viewManager(t.sub)
-	if err != nil {
-		return nil, err
-	}
-	return m.UpdateNoErrors(view, withKind(next, t.sub.Kind), manager), nil
-}
-
-// applyView merges an applied configuration into a view.
-func (s *Server) applyView(ctx context.Context, t *target, p patch, view runtime.Object) (runtime.Object, error) {
-	applied, err := t.decodeApplied(ctx, p, t.sub.Kind)
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.ownership.viewManager(t.sub)
-	if err != nil {
-		return nil, err
-	}
-	next, err := m.Apply(view, applied, p.options.manager, p.options.force)
-	if err != nil {
-		return nil, applyError(t.sub.Kind, err)
-	}
-	return next, nil
+	return m, err
 }
 
 // viewVersion is the one version of a view, for its field manager.

@@ -1,4 +1,4 @@
-package apiserver
+package ownership
 
 import (
 	"errors"
@@ -62,7 +62,7 @@ func newCreatedFields(r *registry.Resource, types managedfields.TypeConverter) (
 
 // entries are the managedFields of a new object, whose own are empty. manager may be empty. Any error means that apimachinery is to be asked.
 func (c *createdFields) entries(obj runtime.Object, manager string) ([]metav1.ManagedFieldsEntry, error) {
-	accessor(obj).SetManagedFields(nil) // not even an empty list of them, which is a field
+	metadata(obj).SetManagedFields(nil) // not even an empty list of them, which is a field
 	v, err := value.NewValueReflect(obj)
 	if err != nil {
 		return nil, err

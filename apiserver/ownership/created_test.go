@@ -1,4 +1,4 @@
-package apiserver
+package ownership
 
 import (
 	"encoding/json"
@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/randfill"
 
+	"kontiki/apiserver/openapi"
 	"kontiki/apiserver/registry"
 )
 
 // ownerships are what the creator of obj owns, by ours and by apimachinery's way; ok is false where ours gives up.
-func ownerships(t testing.TB, o *ownership, r *registry.Resource, obj runtime.Object) (ours, theirs string, ok bool) {
+func ownerships(t testing.TB, o *Tracker, r *registry.Resource, obj runtime.Object) (ours, theirs string, ok bool) {
 	obj.GetObjectKind().SetGroupVersionKind(r.GroupVersionKind())
-	accessor(obj).SetManagedFields(nil)
+	metadata(obj).SetManagedFields(nil)
 	fields, err := o.createdFields(r)
 	require.NoError(t, err)
 	entries, err := fields.entries(obj.DeepCopyObject(), "me")
@@ -36,7 +37,7 @@ func ownerships(t testing.TB, o *ownership, r *registry.Resource, obj runtime.Ob
 	live.GetObjectKind().SetGroupVersionKind(r.GroupVersionKind())
 	tracked, err := manager.Update(live, obj, "me")
 	require.NoError(t, err, r.Resource)
-	return textOf(t, entries), textOf(t, accessor(tracked).GetManagedFields()), true
+	return textOf(t, entries), textOf(t, metadata(tracked).GetManagedFields()), true
 }
 
 func textOf(t testing.TB, entries []metav1.ManagedFieldsEntry) string {
@@ -53,7 +54,7 @@ func textOf(t testing.TB, entries []metav1.ManagedFieldsEntry) string {
 func TestCreatedFields(t *testing.T) {
 	table := registry.Builtin(registry.Options{})
 	codecs := serializer.NewCodecFactory(table.Scheme())
-	o, compared, all := newOwnership(table), 0, 0
+	o, compared, all := New(table, openapi.NewBase(table)), 0, 0
 	for seed := range int64(20) {
 		fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, flatSchemas), rand.NewSource(seed), codecs).NilChance(float64(seed%4) / 4)
 		for _, r := range table.Resources() {
@@ -75,7 +76,7 @@ func TestCreatedFields(t *testing.T) {
 // Objects as people write them are never given up on.
 func TestCreatedFieldsOfPods(t *testing.T) {
 	table := registry.Builtin(registry.Options{})
-	r, o := table.Lookup(pods), newOwnership(table)
+	r, o := table.Lookup(corev1.SchemeGroupVersion.WithResource("pods")), New(table, openapi.NewBase(table))
 	env := []corev1.EnvVar{{Name: "a", Value: "1"}, {Name: "b"}, {Name: "a", Value: "2"}, {Name: "a"}}
 	for name, pod := range map[string]*corev1.Pod{
 		"empty":          {},
@@ -94,22 +95,20 @@ func TestCreatedFieldsOfPods(t *testing.T) {
 	require.False(t, ok, "a name twice in a list is left to apimachinery")
 }
 
-func BenchmarkTrackNew(b *testing.B) {
+func BenchmarkCreate(b *testing.B) {
 	table := registry.Builtin(registry.Options{})
-	s := &Server{table: table, ownership: newOwnership(table)}
-	target := &target{resource: table.Lookup(pods)}
+	owners, row := New(table, openapi.NewBase(table)), table.Lookup(corev1.SchemeGroupVersion.WithResource("pods"))
 	for b.Loop() {
-		_, err := s.trackNew(target, benchedPod(), "me")
+		_, err := owners.Create(row, benchedPod(), "me")
 		require.NoError(b, err)
 	}
 }
 
-func BenchmarkTrack(b *testing.B) {
+func BenchmarkUpdate(b *testing.B) {
 	table := registry.Builtin(registry.Options{})
-	s := &Server{table: table, ownership: newOwnership(table)}
-	target := &target{resource: table.Lookup(pods)}
+	owners, row := New(table, openapi.NewBase(table)), table.Lookup(corev1.SchemeGroupVersion.WithResource("pods"))
 	for b.Loop() {
-		_, err := s.track(target, target.resource.New(), benchedPod(), "me")
+		_, err := owners.Update(row, "", row.New(), benchedPod(), "me")
 		require.NoError(b, err)
 	}
 }
