@@ -28,7 +28,7 @@ type encoder struct {
 	named bool
 }
 
-// encoderFor writes objects of kind in form f. Tables are not made of bodies: see table.go.
+// encoderFor writes objects of kind in form f. Tables are not made of bodies: see tables.go.
 func encoderFor(f form, kind schema.GroupVersionKind) encoder {
 	e := encoder{form: f, kind: kind, memo: "json", shaped: func(obj runtime.Object) (runtime.Object, error) { return obj, nil }}
 	switch f.format {

@@ -18,5 +18,5 @@
 //   - Objects in an informer's cache are shared and read-only; a reconciler copies before it changes one.
 //   - Reconcile returning nil means: nothing more to do until something changes, or RequeueAfter has passed.
 //
-// Not yet: DaemonSet, StatefulSet, Job and CronJob, volumes, legacy token controllers.
+// Not yet: DaemonSet, StatefulSet, Job and CronJob, volumes.
 package controllers

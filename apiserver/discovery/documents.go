@@ -87,7 +87,7 @@ func render(table *registry.Table, others *Others) (*documents, error) {
 		}
 		for _, v := range g.versions {
 			if v.other == nil {
-				plain[versionPath(g, v)] = resourceList(g, v)
+				plain[versionPath(g, v)] = resourceList(v)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func apiGroup(g group) *metav1.APIGroup {
 }
 
 // resourceList is the document of one group version: resources and their subresources, by name.
-func resourceList(g group, v groupVersion) *metav1.APIResourceList {
+func resourceList(v groupVersion) *metav1.APIResourceList {
 	out := &metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: v.resources[0].GroupVersion().String(),

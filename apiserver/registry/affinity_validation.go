@@ -134,7 +134,7 @@ func podAffinityTerm(path *field.Path, t corev1.PodAffinityTerm) field.ErrorList
 	return append(faults, metavalidation.ValidateLabelName(t.TopologyKey, path.Child("topologyKey"))...)
 }
 
-// labelKeys: the server adds requirements on these labels of the pod itself to the selector (pod_labelkeys.go), so
+// labelKeys: the server adds requirements on these labels of the pod itself to the selector (pod_prepare.go), so
 // that it must not have its own.
 func labelKeys(path *field.Path, match, mismatch []string, selector *metav1.LabelSelector) field.ErrorList {
 	var faults field.ErrorList

@@ -2,7 +2,7 @@
 // puts into them, signed with ECDSA P-256 (ES256).
 //
 // A token says who its holder is (the account, by name and uid), where it is good (audiences), how long, and which object it
-// ends with: a pod, a secret or a node. Whether these still exist is not known here; the API server looks (its tokens.go).
+// ends with: a pod, a secret or a node. Whether these still exist is not known here; the API server looks (its accounttokens.go).
 // The public keys are published for those who check tokens by themselves: OpenID Connect discovery, JSON Web Key Set.
 //
 // Invariants:

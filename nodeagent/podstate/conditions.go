@@ -19,7 +19,7 @@ var owned = []corev1.PodConditionType{
 func conditions(pod *corev1.Pod, status *corev1.PodStatus, sandboxReady bool, now time.Time) []corev1.PodCondition {
 	computed := []corev1.PodCondition{
 		bare(corev1.PodReadyToStartContainers, sandboxReady && !over(status.Phase)),
-		initialized(pod, status),
+		initialized(status),
 		ready(pod, status),
 		containersReady(pod, status),
 		bare(corev1.PodScheduled, true),
@@ -59,7 +59,7 @@ func bare(t corev1.PodConditionType, ok bool) corev1.PodCondition {
 	return corev1.PodCondition{Type: t, Status: corev1.ConditionFalse}
 }
 
-func initialized(pod *corev1.Pod, status *corev1.PodStatus) corev1.PodCondition {
+func initialized(status *corev1.PodStatus) corev1.PodCondition {
 	c := bare(corev1.PodInitialized, true)
 	if status.Phase == corev1.PodSucceeded {
 		c.Reason = "PodCompleted"

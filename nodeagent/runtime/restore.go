@@ -90,7 +90,7 @@ func (r *Runtime) restoreContainers(ctx context.Context) error {
 		}
 		if err != nil {
 			r.log.Warn("container without a record removed", "container", e.Name(), "err", err)
-			if err := r.removeContainerDebris(ctx, e.Name()); err != nil {
+			if err := r.removeContainerDebris(e.Name()); err != nil {
 				r.log.Warn("container debris", "container", e.Name(), "err", err)
 			}
 			continue
@@ -167,7 +167,7 @@ func (r *Runtime) resumeStart(ctx context.Context, c *container) {
 }
 
 // removeContainerDebris kills what a container without a record may have left.
-func (r *Runtime) removeContainerDebris(ctx context.Context, id string) error {
+func (r *Runtime) removeContainerDebris(id string) error {
 	c := &container{dir: filepath.Join(r.cfg.containers(), id)}
 	c.rec.ID = id
 	r.runcDelete(c)

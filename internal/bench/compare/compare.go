@@ -60,7 +60,7 @@ func Run(ctx context.Context, o Options) error {
 	for round := range o.Rounds {
 		for _, c := range columns {
 			began := time.Now()
-			if err := b.column(ctx, c, round); err != nil {
+			if err := b.column(ctx, c); err != nil {
 				return fmt.Errorf("%s, round %d: %w", c.Name, round+1, err)
 			}
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s measured in %s\n", round+1, o.Rounds, c.Name, time.Since(began).Round(time.Second))

@@ -29,7 +29,7 @@ type bench struct {
 const settle = 5 * time.Second
 
 // column measures a column once, with a cluster of its own.
-func (b *bench) column(ctx context.Context, c Column, round int) (err error) {
+func (b *bench) column(ctx context.Context, c Column) (err error) {
 	cl, err := startCluster(ctx, c, b.Dir)
 	if err != nil {
 		return err
