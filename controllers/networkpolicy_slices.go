@@ -71,7 +71,7 @@ func (p *peerSlices) want(selection *policypeers.Selection, group *policypeers.G
 		room = max(room, 0)
 		all := append(kept[i], fresh[:room]...)
 		fresh = fresh[room:]
-		p.keep(slice, all, room)
+		p.keep(slice, all)
 	}
 	taken := map[string]bool{}
 	for _, slice := range there {
@@ -86,12 +86,12 @@ func (p *peerSlices) want(selection *policypeers.Selection, group *policypeers.G
 	}
 }
 
-// keep plans what becomes of a slice that is there.
-func (p *peerSlices) keep(slice *discoveryv1.EndpointSlice, addresses []netip.Addr, added int) {
+// keep plans what becomes of a slice that is there. Whatever else somebody has put into it goes: it would be a peer.
+func (p *peerSlices) keep(slice *discoveryv1.EndpointSlice, addresses []netip.Addr) {
 	switch {
 	case len(addresses) == 0:
 		p.remove = append(p.remove, slice)
-	case added > 0 || len(addresses) != len(slice.Endpoints):
+	case !hasExactly(slice, addresses):
 		changed := slice.DeepCopy()
 		changed.Endpoints = endpointsAt(addresses)
 		p.update = append(p.update, changed)
@@ -120,6 +120,13 @@ func endpointsAt(addresses []netip.Addr) []discoveryv1.Endpoint {
 		endpoints[i].Addresses = []string{address.String()}
 	}
 	return endpoints
+}
+
+// hasExactly says whether the endpoints of a slice are these addresses, one each.
+func hasExactly(slice *discoveryv1.EndpointSlice, addresses []netip.Addr) bool {
+	return slices.EqualFunc(slice.Endpoints, addresses, func(e discoveryv1.Endpoint, a netip.Addr) bool {
+		return len(e.Addresses) == 1 && e.Addresses[0] == a.String()
+	})
 }
 
 // write does what is planned. What is added comes first: a pod that moves between slices is never in none.

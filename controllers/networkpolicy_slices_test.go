@@ -87,6 +87,34 @@ func TestPeerSlicesChangeAlone(t *testing.T) {
 	}
 }
 
+// An address that somebody has put into a slice, at an endpoint that is a peer's or at one of its own, or in place of a peer, goes.
+func TestForeignAddressesGo(t *testing.T) {
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", UID: "u"}}
+	selection := policypeers.OfIngress("shop", networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}})
+	peers := &policypeers.Group{Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}}
+	for name, spoil := range map[string]func(*discoveryv1.EndpointSlice){
+		"beside a peer": func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.0.0.1", "10.6.6.6"} },
+		"alone": func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.6.6.6"}})
+		},
+		"in place of a peer": func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1", "10.6.6.6"}}, {Addresses: []string{"10.6.6.7"}}}
+		},
+	} {
+		plan := newPeerSlices(policy, nil)
+		plan.want(selection, peers)
+		require.Len(t, plan.create, 1)
+		spoil(plan.create[0])
+		next := newPeerSlices(policy, asObjects(plan.create))
+		next.want(selection, peers)
+		require.Len(t, next.update, 1, name)
+		require.Equal(t, peers.Addresses, policypeers.AddressesIn(next.update[0], false), name)
+		again := newPeerSlices(policy, asObjects(next.update))
+		again.want(selection, peers)
+		require.Empty(t, again.update, name)
+	}
+}
+
 func asObjects(all []*discoveryv1.EndpointSlice) (objects []any) {
 	for _, s := range all {
 		objects = append(objects, s)

@@ -86,20 +86,28 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case found == nil:
 		answer(w, http.StatusNotFound)
 	case found.secure && r.TLS == nil:
-		target := *r.URL
-		target.Scheme, target.Host = "https", host+p.httpsPort
-		http.Redirect(w, r, target.String(), http.StatusPermanentRedirect)
+		http.Redirect(w, r, secured(r, host, p.httpsPort), http.StatusPermanentRedirect)
 	default:
 		p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), ruleKey{}, found)))
 	}
 }
 
-// hostOf is the host that a client asks for, without its port.
+// hostOf is the host that a client asks for, without its port, an IPv6 address without its brackets.
 func hostOf(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.Host); err == nil {
 		return host
 	}
-	return r.Host
+	return strings.TrimSuffix(strings.TrimPrefix(r.Host, "["), "]")
+}
+
+// secured is where a request is led to; port has its colon, or is empty.
+func secured(r *http.Request, host, port string) string {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]" // RFC 3986 section 3.2.2
+	}
+	target := *r.URL
+	target.Scheme, target.Host = "https", host+port
+	return target.String()
 }
 
 // RoundTrip sends a request to an endpoint of its backend, and to another when that cannot be dialled: then nothing of it

@@ -23,7 +23,7 @@ type certificates struct {
 	parsed map[string]parsedPair
 }
 
-// parsedPair is the key pair of a Secret, as long as its content is this.
+// parsedPair is the key pair of a Secret, as long as its content is this and an Ingress names it.
 type parsedPair struct {
 	certificate, key []byte
 	pair             *tls.Certificate
@@ -49,9 +49,18 @@ func (c *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: Secret %s: its pair is faulty", errNoCertificate, name) // without quoting it
 	}
-	if c.parsed == nil {
-		c.parsed = map[string]parsedPair{}
-	}
+	c.forgetUnused()
 	c.parsed[name] = parsedPair{certificate, key, &pair}
 	return &pair, nil
+}
+
+// forgetUnused drops the pairs of Secrets that no Ingress names any more. The caller holds mu.
+func (c *certificates) forgetUnused() {
+	used := map[string]parsedPair{}
+	for _, name := range c.table().secrets {
+		if p, ok := c.parsed[name]; ok {
+			used[name] = p
+		}
+	}
+	c.parsed = used
 }
