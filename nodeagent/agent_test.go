@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -31,6 +32,9 @@ type node struct {
 	rest    *rest.Config // the agent's
 	stop    func()
 	runtime *simulated.Runtime
+
+	labels   map[string]string // of the next start
+	noLabels []string
 }
 
 func startNode(t *testing.T) *node {
@@ -52,6 +56,7 @@ func (n *node) start() {
 	agent, err := nodeagent.New(nodeagent.Config{
 		NodeName: "n1", NodeIPs: []string{"127.0.0.1"}, DataDir: n.dir, REST: n.rest, Runtime: runtime.Conn(),
 		ServingTLS: n.cluster.PKI.AgentServing("n1"), Listen: listener, NoMounts: true, Log: n.cluster.Log,
+		Labels: n.labels, NoLabels: n.noLabels,
 	})
 	require.NoError(n.t, err)
 	stop := n.cluster.Go("agent", agent.Run)
@@ -129,6 +134,38 @@ func TestNodeRegisters(t *testing.T) {
 		lease, err := n.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), "n1", metav1.GetOptions{})
 		return err == nil && *lease.Spec.HolderIdentity == "n1"
 	}, patience, 20*time.Millisecond)
+}
+
+// TestLabelsFollowTheConfiguration: an agent that is started with other flags takes off what the last one gave, and leaves what
+// others gave.
+func TestLabelsFollowTheConfiguration(t *testing.T) {
+	n := startNode(t)
+	labelled := func(want map[string]string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			got, err := n.client.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+			if err != nil {
+				return false
+			}
+			for name, value := range want {
+				if got.Labels[name] != value {
+					return false
+				}
+			}
+			return true
+		}, patience, 20*time.Millisecond)
+	}
+	labelled(map[string]string{corev1.LabelHostname: "n1"})
+	_, err := n.client.CoreV1().Nodes().Patch(t.Context(), "n1", types.MergePatchType, []byte(`{"metadata":{"labels":{"rack":"7"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	n.stop()
+	n.labels = map[string]string{"kontiki.io/ingress": "true"}
+	n.start()
+	labelled(map[string]string{"kontiki.io/ingress": "true", "rack": "7"})
+	n.stop()
+	n.labels, n.noLabels = nil, []string{"kontiki.io/ingress", "kontiki.io/never-had"}
+	n.start()
+	labelled(map[string]string{"kontiki.io/ingress": "", "rack": "7"})
 }
 
 func TestPodLife(t *testing.T) {

@@ -39,8 +39,10 @@ type Config struct {
 	PodCIDR      string
 	CgroupParent string // of all pods; empty leaves it to the runtime
 	Labels       map[string]string
-	Taints       []corev1.Taint
-	MaxPods      int // default 110
+	// NoLabels are taken off the Node: those that this agent would have with another configuration.
+	NoLabels []string
+	Taints   []corev1.Taint
+	MaxPods  int // default 110
 	// NoMounts is for nodes that may not mount: a memory emptyDir is then an ordinary directory.
 	NoMounts bool
 	// StatusOnly is for a runtime whose containers do nothing (package simulated): running ones are taken for healthy

@@ -98,7 +98,14 @@ func (n *nodeReporter) register(ctx context.Context) error {
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	changes := map[string]any{}
+	for _, name := range n.a.cfg.NoLabels {
+		changes[name] = nil // takes it off
+	}
+	for name, value := range labels {
+		changes[name] = value
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": changes}})
 	if err != nil {
 		return err
 	}

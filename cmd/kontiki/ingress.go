@@ -46,12 +46,12 @@ func (o *ingressOptions) complete(node *nodeOptions) error {
 	return nil
 }
 
-// nodeLabels tell whom to send requests for Ingresses to.
-func (o *ingressOptions) nodeLabels() map[string]string {
+// nodeLabels tell whom to send requests for Ingresses to: what a Node has, and what it has no more.
+func (o *ingressOptions) nodeLabels() (labels map[string]string, none []string) {
 	if !o.enabled {
-		return nil
+		return nil, []string{ingress.NodeLabel}
 	}
-	return map[string]string{ingress.NodeLabel: "true"}
+	return map[string]string{ingress.NodeLabel: "true"}, nil
 }
 
 // ingressPart serves Ingresses as client; ok is false if it is not asked for.

@@ -87,6 +87,7 @@ func (h *agentHost) startAgent(credentials nodeCredentials) error {
 		}
 		return h.removePods(conn)
 	})
+	labels, noLabels := h.options.ingress.nodeLabels()
 	agent, err := nodeagent.New(nodeagent.Config{
 		ClusterNetwork: h.clusterNetwork(),
 		NodeName:       o.name,
@@ -99,7 +100,8 @@ func (h *agentHost) startAgent(credentials nodeCredentials) error {
 		NoMounts:       o.runtime == "simulated",
 		StatusOnly:     o.runtime == "simulated",
 		ClusterDomain:  h.options.network.clusterDomain,
-		Labels:         h.options.ingress.nodeLabels(),
+		Labels:         labels,
+		NoLabels:       noLabels,
 		Log:            h.log,
 	})
 	if err != nil {
