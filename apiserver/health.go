@@ -23,10 +23,7 @@ func (s *Server) checks(endpoint string) []check {
 		return list
 	}
 	return append(list,
-		check{"store", func(r *http.Request) error {
-			_, err := s.kv.Revision(r.Context())
-			return err
-		}},
+		check{"store", func(r *http.Request) error { return s.storeCheck.run(r.Context()) }},
 		check{"bootstrap", func(*http.Request) error { return s.bootstrapped() }},
 		check{"shutdown", func(*http.Request) error { return s.notStopping() }},
 	)

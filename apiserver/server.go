@@ -162,6 +162,7 @@ type Server struct {
 	apiServices *apiServices
 	policy      atomic.Pointer[rbac.Policy]
 	nodePods    nodePods
+	storeCheck  *storeCheck
 	handler     http.Handler
 	access
 
@@ -208,6 +209,10 @@ func New(config Config) (*Server, error) {
 	}
 	s.metrics.registry.MustRegister(s.audit.Collectors()...)
 	s.converter = customresources.NewWebhooks(s.endpointOf)
+	s.storeCheck = newStoreCheck(func(ctx context.Context) error {
+		_, err := s.kv.Revision(ctx)
+		return err
+	})
 	s.customs = newDefinitions(s)
 	s.openAggregation()
 	s.stopping, s.stop = context.WithCancel(context.Background())
