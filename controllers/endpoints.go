@@ -49,7 +49,8 @@ func addEndpoints(m *manager) error {
 	c := m.add("endpoints", 5, e)
 	watch(c, core.Services().Informer(), requestFor[*corev1.Service])
 	watch(c, core.Endpoints().Informer(), requestFor[*corev1.Endpoints])
-	return watchPodsOfServices(c, core.Pods().Informer(), core.Services().Lister())
+	watchPodsOfServices(c, core.Pods().Informer(), core.Services().Lister())
+	return nil
 }
 
 func (e *endpoints) Reconcile(ctx context.Context, req Request) (Result, error) {

@@ -56,10 +56,8 @@ func addEndpointSlice(m *manager) error {
 	core.Nodes().Informer()
 	c := m.add("endpointslice", 5, e)
 	watch(c, core.Services().Informer(), requestFor[*corev1.Service])
-	if err := watchPodsOfServices(c, core.Pods().Informer(), core.Services().Lister()); err != nil {
-		return err
-	}
-	_, err = found.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	watchPodsOfServices(c, core.Pods().Informer(), core.Services().Lister())
+	c.listen(found.Informer(), cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { e.sliceSeen(c, obj.(*discoveryv1.EndpointSlice)) },
 		UpdateFunc: func(_, obj any) { e.sliceSeen(c, obj.(*discoveryv1.EndpointSlice)) },
 		DeleteFunc: func(obj any) {
@@ -68,12 +66,12 @@ func addEndpointSlice(m *manager) error {
 			}
 		},
 	})
-	return err
+	return nil
 }
 
 // watchPodsOfServices wakes the Services that a pod belongs to or, by a change of labels, has left, whenever something
 // about the pod changes that endpoints show.
-func watchPodsOfServices(c *controller, pods cache.SharedIndexInformer, services corelisters.ServiceLister) error {
+func watchPodsOfServices(c *controller, pods cache.SharedIndexInformer, services corelisters.ServiceLister) {
 	wake := func(before, after any) {
 		keys, err := endpointsliceutil.GetServicesToUpdate(services, endpointsliceutil.GetPodUpdateProjectionKey(before, after))
 		if err != nil {
@@ -85,7 +83,7 @@ func watchPodsOfServices(c *controller, pods cache.SharedIndexInformer, services
 			}
 		}
 	}
-	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	c.listen(pods, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(pod any) { wake(nil, pod) },
 		UpdateFunc: func(before, after any) {
 			if podTerminal(before.(*corev1.Pod)) != podTerminal(after.(*corev1.Pod)) {
@@ -95,7 +93,6 @@ func watchPodsOfServices(c *controller, pods cache.SharedIndexInformer, services
 		},
 		DeleteFunc: func(pod any) { wake(pod, nil) },
 	})
-	return err
 }
 
 // sliceSeen ignores the echo of our own writes, and repairs what somebody else changed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,12 +34,14 @@ type manager struct {
 	controllers []*controller
 	// monitors see every object that can be deleted (addGarbageCollector).
 	monitors *monitors
+	// retryMax is how long a request waits at most that fails again and again.
+	retryMax time.Duration
 	// background are the loops that are not reconcilers: each runs until its context ends.
 	background []func(context.Context)
 }
 
 func newManager(config Config) (*manager, error) {
-	m := &manager{config: config}
+	m := &manager{config: config, retryMax: retryMax}
 	client, err := m.client("informers")
 	if err != nil {
 		return nil, err
@@ -62,7 +65,19 @@ func newManager(config Config) (*manager, error) {
 	}
 	m.broadcaster = record.NewBroadcaster()
 	m.broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: events.CoreV1().Events("")})
-	return m, m.addAll()
+	return m, nil
+}
+
+// adder adds a reconciler to a manager.
+type adder func(*manager) error
+
+func (m *manager) addAll(reconcilers []adder) error {
+	for _, add := range reconcilers {
+		if err := add(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // client returns a typed client whose user agent names its user, so that raft entries and managedFields show which
@@ -90,14 +105,13 @@ func (m *manager) restConfig(name string) *rest.Config {
 
 // add registers a reconciler. Its event handlers are attached before the informers start.
 func (m *manager) add(name string, workers int, r Reconciler) *controller {
-	c := newController(name, workers, r, m.config.Log)
+	c := newController(name, workers, r, m.retryMax, m.config.Log)
 	m.controllers = append(m.controllers, c)
 	return c
 }
 
 // run blocks until ctx ends and the last worker has stopped. Workers start when all caches are filled.
 func (m *manager) run(ctx context.Context) error {
-	defer m.broadcaster.Shutdown()
 	factories := []informers.SharedInformerFactory{m.shared, m.nodeLeases, m.rootCAs, m.bootstrapTokens, m.accountTokens}
 	for _, factory := range factories {
 		factory.Start(ctx.Done())
@@ -109,6 +123,12 @@ func (m *manager) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
+	m.work(ctx)
+	return nil
+}
+
+// work runs the reconcilers until ctx ends and the last of them has stopped.
+func (m *manager) work(ctx context.Context) {
 	m.config.Log.Info("controllers started", "count", len(m.controllers))
 	var running sync.WaitGroup
 	for _, c := range m.controllers {
@@ -118,5 +138,4 @@ func (m *manager) run(ctx context.Context) error {
 		running.Go(func() { loop(ctx) })
 	}
 	running.Wait()
-	return nil
 }

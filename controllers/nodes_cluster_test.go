@@ -27,6 +27,7 @@ func startNodes(t *testing.T) *nodeCluster {
 	var err error
 	c.m, err = newManager(Config{REST: c.REST(pki.ControllerManager), Log: c.Log})
 	require.NoError(t, err)
+	require.NoError(t, c.m.addAll(others))
 	stop := make(chan struct{})
 	c.m.shared.Start(stop)
 	c.m.nodeLeases.Start(stop)

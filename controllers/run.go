@@ -2,9 +2,11 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -25,8 +27,9 @@ type Config struct {
 	Tokens SecretTokens
 	// LoadBalancerCIDRs are the addresses for Services of type LoadBalancer. Empty: others give them some, or nobody.
 	LoadBalancerCIDRs []netip.Prefix
-	// LeaderElect makes Run wait for the Lease kube-system/kontiki-controllers before it works, so that several servers can
-	// run controllers and one acts. Off, there must be only one.
+	// LeaderElect makes Run wait for Leases in kube-system before it works, kontiki-endpoints for what has Services follow
+	// their pods and kontiki-controllers for all else, so that several servers can run controllers and one acts. Off, there
+	// must be only one.
 	LeaderElect bool
 	// NodeGrace is how long a node may be silent before it counts as lost; 40 s by default. A node renews its Lease every 10 s.
 	NodeGrace time.Duration
@@ -46,37 +49,50 @@ func Run(ctx context.Context, config Config) error {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	if !config.LeaderElect {
-		return runTerm(ctx, config)
+		return runTerm(ctx, config, slices.Concat(ofServices, others))
 	}
-	return leader.Run(ctx, leader.Config{
-		REST: config.REST, Name: "kontiki-controllers", Identity: config.Identity, Log: config.Log,
-	}, func(ctx context.Context) error { return runTerm(ctx, config) })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 2)
+	go func() { ended <- runWarm(ctx, config) }()
+	go func() {
+		ended <- leader.Run(ctx, leader.Config{
+			REST: config.REST, Name: "kontiki-controllers", Identity: config.Identity, Log: config.Log,
+		}, func(ctx context.Context, fenced *rest.Config) error {
+			config := config
+			config.REST = fenced
+			return runTerm(ctx, config, others)
+		})
+	}()
+	err := <-ended
+	cancel()
+	return errors.Join(err, <-ended)
 }
 
-// runTerm builds everything anew, so that a process that loses and regains leadership starts from fresh caches.
-func runTerm(ctx context.Context, config Config) error {
-	m, err := newManager(config)
-	if err != nil {
-		return err
-	}
-	return m.run(ctx)
-}
-
-// addAll is the list of reconcilers.
-func (m *manager) addAll() error {
-	for _, add := range []func(*manager) error{
+// ofServices are the reconcilers that have Services follow their pods: warm.go. Others are the others.
+var (
+	ofServices = []adder{addEndpointSlice, addEndpoints, addEndpointMirror}
+	others     = []adder{
 		addDeployment, addReplicaSet, addReplicationController,
-		addEndpointSlice, addEndpoints, addEndpointMirror,
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
 		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
 		addResourceQuota, addProtection, addDisruption,
 		addSecretToken, addServiceCIDR,
 		addPolicyTypes, addNetworkPolicy, addLoadBalancer,
-	} {
-		if err := add(m); err != nil {
-			return err
-		}
 	}
-	return nil
+)
+
+// runTerm builds everything anew, so that a process that loses and regains leadership starts from fresh caches: they have all
+// that the leader before it wrote.
+func runTerm(ctx context.Context, config Config, reconcilers []adder) error {
+	m, err := newManager(config)
+	if err != nil {
+		return err
+	}
+	defer m.broadcaster.Shutdown()
+	if err := m.addAll(reconcilers); err != nil {
+		return err
+	}
+	return m.run(ctx)
 }

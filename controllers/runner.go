@@ -17,7 +17,7 @@ import (
 	"kontiki/internal/apiclient"
 )
 
-// Retries of a failing request wait 5 ms, 10 ms, 20 ms, … up to retryMax. Short at first, because most failures are
+// Retries of a failing request wait 5 ms, 10 ms, 20 ms, … up to retryMax, or what its manager says. Short at first, because most failures are
 // conflicts that the next informer event resolves.
 const (
 	retryBase = 5 * time.Millisecond
@@ -48,9 +48,10 @@ type controller struct {
 	workers    int
 	queue      workqueue.TypedRateLimitingInterface[Request]
 	log        *slog.Logger
+	leave      []func() // takes its handlers from the informers
 }
 
-func newController(name string, workers int, r Reconciler, log *slog.Logger) *controller {
+func newController(name string, workers int, r Reconciler, retryMax time.Duration, log *slog.Logger) *controller {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryBase, retryMax)
 	return &controller{
 		name: name, reconciler: r, workers: workers, log: log.With("controller", name),
@@ -58,8 +59,13 @@ func newController(name string, workers int, r Reconciler, log *slog.Logger) *co
 	}
 }
 
-// run works until ctx ends, and returns when the last worker has.
+// run works until ctx ends, and returns when the last worker has. It is called once.
 func (c *controller) run(ctx context.Context) {
+	defer func() {
+		for _, leave := range c.leave {
+			leave()
+		}
+	}()
 	stop := context.AfterFunc(ctx, c.queue.ShutDown)
 	defer stop()
 	var workers sync.WaitGroup
@@ -130,8 +136,7 @@ func watch[T metav1.Object](c *controller, informer cache.SharedIndexInformer, t
 func watchUpdates[T metav1.Object](
 	c *controller, informer cache.SharedIndexInformer, toRequests func(T) []Request, matters func(before, after T) bool,
 ) {
-	// AddEventHandler fails only on an informer that was stopped, and handlers are added before any is started.
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	c.listen(informer, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.enqueue(toRequests(obj.(T))...) },
 		UpdateFunc: func(before, after any) {
 			if matters(before.(T), after.(T)) {
@@ -145,9 +150,15 @@ func watchUpdates[T metav1.Object](
 			}
 		},
 	})
-	if err != nil {
+}
+
+// listen adds a handler to an informer until the controller stops.
+func (c *controller) listen(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil { // only of an informer that was stopped, and those run longer than controllers
 		panic(fmt.Sprintf("controllers: %s: handler added to a stopped informer: %v", c.name, err))
 	}
+	c.leave = append(c.leave, func() { _ = informer.RemoveEventHandler(registration) }) // fails only if it was not there
 }
 
 // requestFor asks for the object itself.

@@ -36,7 +36,7 @@ func TestRunnerRetriesRequeuesAndSurvivesPanics(t *testing.T) {
 				return Result{RequeueAfter: time.Minute}, nil
 			}
 			return Result{}, nil
-		}), slog.New(slog.DiscardHandler))
+		}), retryMax, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { c.run(ctx); close(done) }()

@@ -54,7 +54,11 @@ func Run(ctx context.Context, config Config) error {
 	}
 	return leader.Run(ctx, leader.Config{
 		REST: config.REST, Name: "kontiki-scheduler", Identity: config.Identity, Log: config.Log,
-	}, func(ctx context.Context) error { return runTerm(ctx, config) })
+	}, func(ctx context.Context, fenced *rest.Config) error {
+		config := config
+		config.REST = fenced
+		return runTerm(ctx, config)
+	})
 }
 
 // scheduler is one term's state.

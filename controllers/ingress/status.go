@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"kontiki/controllers/leader"
@@ -31,9 +32,14 @@ func (s *server) keepStatus(ctx context.Context, synced []cache.InformerSynced) 
 	if !s.config.LeaderElect {
 		return s.keepStatusAlone(ctx)
 	}
-	return leader.Run(ctx, leader.Config{
-		REST: s.config.REST, Name: "kontiki-ingress", Identity: s.config.Identity, Log: s.log,
-	}, s.keepStatusAlone)
+	elector, err := leader.New(leader.Config{REST: s.config.REST, Name: "kontiki-ingress", Identity: s.config.Identity, Log: s.log})
+	if err != nil {
+		return err
+	}
+	if s.client, err = kubernetes.NewForConfig(elector.REST()); err != nil {
+		return err
+	}
+	return elector.Run(ctx, s.keepStatusAlone)
 }
 
 func (s *server) keepStatusAlone(ctx context.Context) error {
