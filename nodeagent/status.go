@@ -16,6 +16,10 @@ import (
 	"kontiki/nodeagent/podstate"
 )
 
+// statusRetryMax is how long the status of a pod waits for the next try: Services go by it, and must not send to a pod that is
+// dead for long after the API server is back.
+const statusRetryMax = time.Second
+
 // statusWriter is a pod's status on its way to the API. Only the newest one matters: while the API server is away
 // they do not queue up.
 type statusWriter struct {
@@ -90,7 +94,7 @@ func (w *worker) writeStatus(ctx context.Context) {
 		default:
 			w.log.Warn("pod status could not be written", "err", err)
 			sleep(ctx, wait)
-			wait = min(2*wait, 10*time.Second)
+			wait = min(2*wait, statusRetryMax)
 		}
 	}
 }
