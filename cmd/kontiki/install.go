@@ -32,7 +32,7 @@ func installCommand() *cobra.Command {
 		installRole(install.Server, func(fs *pflag.FlagSet) func(*cobra.Command) error {
 			o := &options{}
 			o.addFlags(fs, serverDataDir)
-			o.store.addJoinFlags(fs)
+			under("Store", fs, o.store.addJoinFlags)
 			return func(cmd *cobra.Command) error { return parse(cmd, o) }
 		}),
 		installRole(install.Agent, func(fs *pflag.FlagSet) func(*cobra.Command) error {
@@ -189,7 +189,7 @@ func installedOptions(layout install.Layout, role install.Role) (*options, error
 	o, fs := &options{}, pflag.NewFlagSet(string(role), pflag.ContinueOnError)
 	if role == install.Server {
 		o.addFlags(fs, serverDataDir)
-		o.store.addJoinFlags(fs)
+		under("Store", fs, o.store.addJoinFlags)
 	} else {
 		a := &agentOptions{}
 		a.addFlags(fs)

@@ -51,8 +51,11 @@ func rootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serverCommand(), devCommand(), agentCommand(), kubectlCommand(), historyCommand(),
-		imageCommand(), ctrCommand(), tokenCommand(), certsCommand(), labCommand(), storeCommand(), installCommand(), uninstallCommand(), versionCommand())
+	groupCommands(root, groupRun, "Run a cluster:", devCommand(), labCommand(), serverCommand(), agentCommand(), installCommand(), uninstallCommand())
+	groupCommands(root, groupUse, "Use it:", kubectlCommand(), historyCommand())
+	groupCommands(root, groupOperate, "Look after it:", storeCommand(), tokenCommand(), certsCommand(), imageCommand(), ctrCommand())
+	root.AddCommand(versionCommand())
+	listFlagsByHeading(root)
 	helpForGroups(root)
 	return root
 }

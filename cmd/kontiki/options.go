@@ -45,15 +45,15 @@ type options struct {
 func (o *options) addFlags(fs *pflag.FlagSet, dataDir string) {
 	o.addNodeFlags(fs, dataDir)
 	fs.BoolVar(&o.node.enabled, "agent", true, "run pods on this machine")
-	o.store.addFlags(fs)
-	o.api.addFlags(fs)
-	o.audit.addFlags(fs)
-	o.encryption.addFlags(fs)
-	o.access.addFlags(fs)
-	o.admit.addFlags(fs)
-	o.control.addFlags(fs)
-	o.balancers.addFlags(fs)
-	o.ingress.addFlags(fs)
+	under("Store", fs, o.store.addFlags)
+	under("API server", fs, o.api.addFlags)
+	under("Secrets at rest", fs, o.encryption.addFlags)
+	under("Authentication and authorization", fs, o.access.addFlags)
+	under("Admission", fs, o.admit.addFlags)
+	under("Audit log", fs, o.audit.addFlags)
+	under("Controllers", fs, o.control.addFlags)
+	under("Load balancers", fs, o.balancers.addFlags)
+	under("Ingress", fs, o.ingress.addFlags)
 }
 
 // addNodeFlags adds what every machine of a cluster has, with a server or without.
@@ -61,9 +61,9 @@ func (o *options) addNodeFlags(fs *pflag.FlagSet, dataDir string) {
 	fs.String("config", "", "YAML file with these flags as keys; the command line wins")
 	fs.StringVar(&o.dataDir, "data-dir", dataDir, "where everything is kept")
 	fs.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
-	o.network.addFlags(fs)
-	o.node.addFlags(fs)
 	o.log.addFlags(fs)
+	under("The cluster's networks", fs, o.network.addFlags)
+	under("This node", fs, o.node.addFlags)
 }
 
 // parse completes the options from the config file and checks them.

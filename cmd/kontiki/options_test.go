@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -200,7 +201,7 @@ func TestAgentFlags(t *testing.T) {
 		names = append(names, f.Name)
 	})
 	require.Equal(t, []string{"agent-port", "bind-address", "cgroup-root", "cluster-cidr", "cluster-domain", "cni", "cni-bin-dir", "cni-conf-dir", "config", "data-dir",
-		"log-format", "log-level", "network-policy", "node-ip", "node-name", "node-runtime", "pki-dir", "runc", "server", "service-cidr", "token"}, names)
+		"log-format", "log-level", "network-policy", "node-ip", "node-name", "node-runtime", "pki-dir", "runc", "server", "service-cidr", "token"}, slices.Sorted(slices.Values(names)))
 	o := &agentOptions{}
 	o.addFlags(pflag.NewFlagSet("agent", pflag.ContinueOnError))
 	o.node.agentPort = 6443 // no API server is here

@@ -34,7 +34,7 @@ SIGTERM or SIGINT stops it cleanly and leaves the containers running; a second S
 		},
 	}
 	o.addFlags(cmd.Flags(), serverDataDir)
-	o.store.addJoinFlags(cmd.Flags())
+	under("Store", cmd.Flags(), o.store.addJoinFlags)
 	return cmd
 }
 
