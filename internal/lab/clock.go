@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -102,7 +103,7 @@ func moveUnlessInside(pid int, ahead time.Duration) (moved bool, err error) {
 func setClock(pid int, ahead time.Duration) error {
 	code := clockCode(int32(ahead / time.Second))
 	if code == nil {
-		return fmt.Errorf("%w: move a clock on this kind of processor", ErrUnsupported)
+		return fmt.Errorf("%w: the code that moves a clock is written for amd64 alone, and this is %s", ErrUnsupported, runtime.GOARCH)
 	}
 	from, to, err := vdsoOf(pid)
 	if err != nil {

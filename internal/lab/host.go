@@ -73,7 +73,7 @@ func (h *Host) start(join ...string) error {
 }
 
 // run starts a command on the machine: in its network and in its cgroup. then, if not nil, is called on the thread that has
-// started it.
+// started it. After an error nothing runs.
 func (h *Host) run(cmd *exec.Cmd, then func(*exec.Cmd) error) error {
 	return h.inside(func() error {
 		if cmd.SysProcAttr == nil {
@@ -84,11 +84,21 @@ func (h *Host) run(cmd *exec.Cmd, then func(*exec.Cmd) error) error {
 		if err != nil {
 			return err
 		}
-		if err := cmd.Start(); err != nil || then == nil {
-			return err
-		}
-		return then(cmd)
+		return startAnd(cmd, then)
 	})
+}
+
+// startAnd starts a command and calls then, if it is not nil. One for which that fails is ended, before anybody knows of it.
+func startAnd(cmd *exec.Cmd, then func(*exec.Cmd) error) error {
+	if err := cmd.Start(); err != nil || then == nil {
+		return err
+	}
+	err := then(cmd)
+	if err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // its end is no news
+	}
+	return err
 }
 
 // inside runs f on a thread in the machine's network namespace.

@@ -38,11 +38,14 @@ type Lab struct {
 	ServerFlags []string  `json:"serverFlags,omitempty"`
 	AgentFlags  []string  `json:"agentFlags,omitempty"`
 	Started     time.Time `json:"started"`
-	Front       process   `json:"front"`
-	Hosts       []*Host   `json:"hosts"`
+	// Place is the network namespace, of one run of this machine, that has the bridge.
+	Place string  `json:"place,omitempty"`
+	Front process `json:"front"`
+	Hosts []*Host `json:"hosts"`
 }
 
-// Open reads the lab in a directory; ErrNoLab if there is none. Whoever changes it uses Change.
+// Open reads the lab in a directory; ErrNoLab if there is none, ErrElsewhere if this process is not where it was made. Whoever
+// changes it uses Change.
 func Open(dir string) (*Lab, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -62,7 +65,23 @@ func Open(dir string) (*Lab, error) {
 	for _, h := range l.Hosts {
 		h.lab = l
 	}
+	if here := place(); l.isElsewhere(here) {
+		return nil, fmt.Errorf("%w: %s is of %s, and this is %s", ErrElsewhere, dir, l.Place, here)
+	}
 	return l, nil
+}
+
+// place is the network namespace of this thread and the boot of its machine: the name of a namespace may be another's after that.
+func place() string {
+	space, _ := os.Readlink("/proc/thread-self/ns/net")
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return space + " of boot " + strings.TrimSpace(string(boot))
+}
+
+// isElsewhere says whether the lab's bridge is in another namespace than here. Of a boot that is over nothing is left anywhere.
+func (l *Lab) isElsewhere(here string) bool {
+	_, boot, known := strings.Cut(l.Place, " of boot ")
+	return known && l.Place != here && strings.HasSuffix(here, boot)
 }
 
 // Change calls f with the lab in a directory while no other command changes it; it waits for one that does.

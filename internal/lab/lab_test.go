@@ -7,10 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kontiki/internal/netnstest"
 )
 
 func TestFaultsInWords(t *testing.T) {
@@ -50,6 +53,48 @@ func TestChangesDoNotMeet(t *testing.T) {
 	l, err := Open(dir)
 	require.NoError(t, err)
 	require.Equal(t, 2*each, l.Hosts[0].Faults.Loss)
+}
+
+// TestOnePlace: a lab's directory is of no use in another network namespace; after a reboot namespaces may have each other's names.
+func TestOnePlace(t *testing.T) {
+	space, machine := netnstest.New(t, "elsewhere"), ""
+	space.In(func() { machine = place() })
+	dir := t.TempDir()
+	require.NoError(t, (&Lab{Dir: dir, Place: place(), Hosts: []*Host{{Name: "s1"}}}).save())
+	_, err := Open(dir)
+	require.NoError(t, err)
+	space.In(func() { err = Change(t.Context(), dir, func(*Lab) error { return nil }) })
+	require.ErrorIs(t, err, ErrElsewhere)
+	require.ErrorContains(t, err, machine)
+	space.In(func() { _, err = Up(t.Context(), Options{Dir: dir, Servers: 1}) })
+	require.ErrorIs(t, err, ErrElsewhere)
+
+	for _, old := range []string{"", "net:[1] of boot another"} {
+		require.NoError(t, (&Lab{Dir: dir, Place: old, Hosts: []*Host{{Name: "s1"}}}).save())
+		_, err := Open(dir)
+		require.NoError(t, err, old)
+	}
+}
+
+// TestNothingRunsAfterAnError: a process that could not be made what it was to be (its clock, for instance) does not run on.
+func TestNothingRunsAfterAnError(t *testing.T) {
+	cmd := exec.Command("sleep", "300")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // ptrace is of one thread
+		done <- startAnd(cmd, func(cmd *exec.Cmd) error {
+			var status syscall.WaitStatus
+			_, err := syscall.Wait4(cmd.Process.Pid, &status, 0, nil)
+			return errors.Join(err, syscall.PtraceDetach(cmd.Process.Pid), ErrUnsupported)
+		})
+	}()
+	err := <-done
+	if errors.Is(err, os.ErrPermission) {
+		t.Skip("needs ptrace: ", err)
+	}
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorIs(t, syscall.Kill(cmd.Process.Pid, 0), syscall.ESRCH)
 }
 
 // TestForeignProcess: a pid that belongs to somebody else by now is not the lab's.

@@ -55,7 +55,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	}
 	defer lock.Close()
 	l := &Lab{
-		Dir: dir, Program: o.Program, Runtime: o.Runtime, Started: time.Now().UTC(),
+		Dir: dir, Program: o.Program, Runtime: o.Runtime, Started: time.Now().UTC(), Place: place(),
 		ServerFlags: slices.Concat(ServerDefaults, o.ServerFlags), AgentFlags: o.AgentFlags,
 	}
 	if o.DualStack {
