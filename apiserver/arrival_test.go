@@ -46,3 +46,54 @@ func TestArrivalsShareAnAnswer(t *testing.T) {
 		require.Nil(t, a.now)
 	})
 }
+
+// A panic is an error of those who waited for the answer; who comes later is answered.
+func TestArrivalsOutliveAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a arrival
+		panics := func(context.Context) (int64, error) {
+			time.Sleep(time.Second) // of the bubble
+			panic("broken")
+		}
+		var waiting sync.WaitGroup
+		for range 3 { // the first asks for itself, a goroutine for the others
+			waiting.Go(func() {
+				_, err := a.revision(t.Context(), panics)
+				require.ErrorIs(t, err, errPanic)
+			})
+		}
+		waiting.Wait()
+		revision, err := a.revision(t.Context(), func(context.Context) (int64, error) { return 7, nil })
+		require.NoError(t, err)
+		require.EqualValues(t, 7, revision)
+	})
+}
+
+// Nothing is asked after close, and what is being asked has ended.
+func TestArrivalsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a arrival
+		asked := 0
+		slow := func(context.Context) (int64, error) {
+			asked++
+			time.Sleep(time.Second) // of the bubble
+			return 1, nil
+		}
+		var waiting sync.WaitGroup
+		come := func(want error) {
+			waiting.Go(func() {
+				_, err := a.revision(t.Context(), slow)
+				require.ErrorIs(t, err, want)
+			})
+			synctest.Wait()
+		}
+		come(nil)
+		come(nil)
+		time.Sleep(time.Second) // the second is being asked for
+		synctest.Wait()
+		come(errStopping)
+		a.close()
+		waiting.Wait()
+		require.Equal(t, 2, asked)
+	})
+}

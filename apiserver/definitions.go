@@ -132,6 +132,7 @@ func (d *definitions) catchUp(ctx context.Context, resource schema.GroupVersionR
 	// Whoever guesses names costs the store one read at a time, however many they are.
 	revision, err := d.arrival.revision(ctx, d.s.kv.Revision)
 	if err != nil {
+		d.s.log.Debug("no revision to look for a definition at", "resource", resource, "err", err)
 		return
 	}
 	found, err := d.s.storeOf(d.s.table.Lookup(customResourceDefinitions)).Get(ctx, "", resource.Resource+"."+resource.Group,

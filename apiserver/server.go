@@ -233,6 +233,7 @@ func (s *Server) Close() {
 	s.stop()
 	s.nodes.Close()
 	s.aggregated.Close()
+	s.customs.arrival.close()
 	s.converter.Close()
 	s.webhooks.Close()
 	s.storage.Close()

@@ -93,7 +93,7 @@ func (a *Access) ask(ctx context.Context, review *authorizationv1.SubjectAccessR
 		return authorizationv1.SubjectAccessReviewStatus{}, err
 	}
 	if size <= maxKeptBytes {
-		a.kept.put(key, answer.Status, a.life(answer.Status.Allowed))
+		a.kept.put(key, answer.Status, answer.Status.Allowed, a.life(answer.Status.Allowed))
 	}
 	return answer.Status, nil
 }

@@ -68,6 +68,6 @@ func (t *Tokens) Review(ctx context.Context, token string, audiences []string) (
 	if answer.Status.Authenticated && answer.Status.User.Username == "" {
 		return authenticationv1.TokenReviewStatus{}, fmt.Errorf("%w: the token's user has no name", ErrCall)
 	}
-	t.kept.put(key, answer.Status, t.config.CacheTTL)
+	t.kept.put(key, answer.Status, answer.Status.Authenticated, t.config.CacheTTL)
 	return answer.Status, nil
 }

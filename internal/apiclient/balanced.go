@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"k8s.io/client-go/rest"
 
@@ -26,7 +28,8 @@ func (s *Servers) transport(source livetls.Source) *balanced {
 	b := &balanced{servers: s, source: source, by: map[string]*toServer{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clients = append(s.clients, b)
+	s.clients = slices.DeleteFunc(s.clients, func(p weak.Pointer[balanced]) bool { return p.Value() == nil })
+	s.clients = append(s.clients, weak.Make(b))
 	return b
 }
 

@@ -185,10 +185,15 @@ func (s *Servers) expected(server string) bool {
 		slices.Contains(s.config.Given, server)
 }
 
-func (s *Servers) snapshotClients() []*balanced {
+func (s *Servers) snapshotClients() (clients []*balanced) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.clients)
+	for _, p := range s.clients {
+		if b := p.Value(); b != nil {
+			clients = append(clients, b)
+		}
+	}
+	return clients
 }
 
 func (s *Servers) cut(server string) {

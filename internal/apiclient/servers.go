@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 )
 
 // Servers are the API servers of a cluster as one client knows them, and which of them it calls now. Each client prefers
@@ -27,8 +28,8 @@ type Servers struct {
 	live    []string   // as the cluster says; empty: not known yet
 	former  []string   // those that were live once, the newest first
 	current string
-	clients []*balanced
-	ready   chan struct{} // closed, and made anew, when a server is seen to be ready
+	clients []weak.Pointer[balanced] // of those that somebody still has
+	ready   chan struct{}            // closed, and made anew, when a server is seen to be ready
 
 	suspected chan struct{} // of capacity 1: a request has failed, look now
 }

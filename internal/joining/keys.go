@@ -33,7 +33,8 @@ func KeysHandler(export func() (map[string][]byte, error), log *slog.Logger) htt
 			http.Error(w, "the keys cannot be read", http.StatusInternalServerError)
 			return
 		}
-		log.Warn("the cluster's keys were handed to a server", "address", r.RemoteAddr)
+		// The audit log says of the request by whom it was.
+		log.Warn("the cluster's keys were handed to a server", "address", r.RemoteAddr, "request", w.Header().Get("Audit-Id"))
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
 		_ = json.NewEncoder(w).Encode(files) // whoever has gone away asks again
