@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"kontiki/internal/kubeversion"
 )
 
 // Config of an Agent.
@@ -48,16 +50,13 @@ type Config struct {
 	// StatusOnly is for a runtime whose containers do nothing (package simulated): running ones are taken for healthy
 	// without a probe, and lifecycle hooks for done.
 	StatusOnly bool
-	// Version is the Node's kubeletVersion. Default Version.
+	// Version is the Node's kubeletVersion. Default kubeversion.Reported.
 	Version string
 	// Log files are rotated at LogMaxBytes (default 10 MiB), LogMaxFiles are kept (default 5).
 	LogMaxBytes int64
 	LogMaxFiles int
 	Log         *slog.Logger // nil discards
 }
-
-// Version is the Kubernetes version whose kubelet this agent is compatible with.
-const Version = "v1.37.2+kontiki"
 
 func (c Config) withDefaults() (Config, error) {
 	switch {
@@ -78,7 +77,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Address, ":10250")
 	setDefault(&c.ClusterDomain, "cluster.local")
 	setDefault(&c.ResolvConf, "/etc/resolv.conf")
-	setDefault(&c.Version, Version)
+	setDefault(&c.Version, kubeversion.Reported)
 	setDefault(&c.MaxPods, 110)
 	setDefault(&c.LogMaxBytes, 10<<20)
 	setDefault(&c.LogMaxFiles, 5)

@@ -7,21 +7,20 @@ import (
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/version"
-)
 
-// KubernetesVersion is the release whose API this server speaks. Clients compare it with their own.
-const KubernetesVersion = "v1.37.2"
+	"kontiki/internal/kubeversion"
+)
 
 // Version is what /version answers and kubectl version prints.
 func Version() version.Info {
 	info := version.Info{
-		Major:                 "1",
-		Minor:                 "37",
-		EmulationMajor:        "1",
-		EmulationMinor:        "37",
-		MinCompatibilityMajor: "1",
-		MinCompatibilityMinor: "36",
-		GitVersion:            KubernetesVersion + "+kontiki",
+		Major:                 kubeversion.Major,
+		Minor:                 kubeversion.Minor,
+		EmulationMajor:        kubeversion.Major,
+		EmulationMinor:        kubeversion.Minor,
+		MinCompatibilityMajor: kubeversion.Major,
+		MinCompatibilityMinor: kubeversion.MinCompatible,
+		GitVersion:            kubeversion.Reported,
 		GitTreeState:          "clean",
 		GoVersion:             runtime.Version(),
 		Compiler:              runtime.Compiler,

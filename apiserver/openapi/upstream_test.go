@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kontiki/apiserver/discovery"
 	"kontiki/apiserver/registry"
+	"kontiki/internal/kubeversion"
 	"kontiki/internal/openapidiff"
 )
 
@@ -66,7 +66,7 @@ func withoutEnums(value any) {
 func upstreamSpecs(t *testing.T) string {
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
 	require.NoError(t, err)
-	module := "k8s.io/kubernetes@" + discovery.KubernetesVersion
+	module := "k8s.io/kubernetes@" + kubeversion.Kubernetes
 	dir := filepath.Join(strings.TrimSpace(string(cache)), module, "api", "openapi-spec")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("%s is not in the module cache: go mod download %s", module, module)
