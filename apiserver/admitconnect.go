@@ -4,28 +4,71 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kontiki/apiserver/admission"
 )
 
-// admitConnect admits a stream to a node, a pod or a service. Reading a container's log is none: it is a GET.
+// admitConnect admits a stream to a node, a pod or a service. What admission changes of how it is asked for it changes in r and t.
+// Reading a container's log is none: it is a GET.
 func (s *Server) admitConnect(r *http.Request, t *target) error {
-	if !admitted(r.Context()) {
-		return nil
-	}
-	options, err := connectOptions(t, r.URL.Query())
+	query := r.URL.Query()
+	options, err := connectOptions(t, query)
 	if err != nil || options == nil {
 		return err
 	}
+	if len(query["dryRun"]) > 0 {
+		return badRequest("dryRun is not supported")
+	}
+	if !admitted(r.Context()) {
+		return nil
+	}
+	asked := withKind(options, t.sub.Kind)
 	request := t.admission(r.Context(), nil, nil, writeOptions{})
-	request.Operation, request.Object, request.Options = admission.Connect, withKind(options, t.sub.Kind), nil
+	request.Operation, request.Object, request.Options = admission.Connect, asked.DeepCopyObject(), nil
 	if err := s.admission.Mutate(r.Context(), request); err != nil {
 		return err
 	}
+	if !apiequality.Semantic.DeepEqual(asked, request.Object) {
+		askFor(r, t, request.Object)
+	}
 	return s.admission.Validate(r.Context(), request)
+}
+
+// askFor is the opposite of connectOptions.
+func askFor(r *http.Request, t *target, options runtime.Object) {
+	query := r.URL.Query()
+	streams := func(stdin, stdout, stderr, tty bool, container string) {
+		for name, on := range map[string]bool{"stdin": stdin, "stdout": stdout, "stderr": stderr, "tty": tty} {
+			query.Set(name, strconv.FormatBool(on))
+		}
+		query.Set("container", container)
+	}
+	switch o := options.(type) {
+	case *corev1.PodExecOptions:
+		streams(o.Stdin, o.Stdout, o.Stderr, o.TTY, o.Container)
+		query["command"] = o.Command
+	case *corev1.PodAttachOptions:
+		streams(o.Stdin, o.Stdout, o.Stderr, o.TTY, o.Container)
+	case *corev1.PodPortForwardOptions:
+		query.Del("ports")
+		for _, port := range o.Ports {
+			query.Add("ports", strconv.Itoa(int(port)))
+		}
+	case *corev1.PodProxyOptions:
+		t.subpath = strings.TrimPrefix(o.Path, "/")
+	case *corev1.NodeProxyOptions:
+		t.subpath = strings.TrimPrefix(o.Path, "/")
+	case *corev1.ServiceProxyOptions:
+		t.subpath = strings.TrimPrefix(o.Path, "/")
+	}
+	changed := *r.URL // which others have as well
+	changed.RawQuery = query.Encode()
+	r.URL = &changed
 }
 
 // connectOptions reads how a stream is asked for; nil if it is no stream.

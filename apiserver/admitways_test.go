@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kontiki/apiserver/admission"
 	"kontiki/internal/pki"
@@ -60,6 +62,25 @@ func (w *witness) sees() []string {
 	out := w.seen
 	w.seen = nil
 	return out
+}
+
+// renamer changes which container a command runs in.
+type renamer struct{}
+
+func (renamer) Mutate(_ context.Context, r *admission.Request) error {
+	if options, ok := r.Object.(*corev1.PodExecOptions); ok {
+		options.Container = "another"
+	}
+	return nil
+}
+
+// A stream is opened as admission has changed it, and not for trial.
+func TestAdmissionChangesStreams(t *testing.T) {
+	cluster := testcluster.StartAdmitting(t, admission.Config{Disabled: []string{"ServiceAccount"}, Last: []admission.Plugin{{Name: "Renamer", Impl: renamer{}}}})
+	c := clientFor(t, cluster.REST(pki.Admin))
+	c.post(podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).ok()
+	c.get(podsPath+"/p/exec?command=sh&stdout=1&container=c").fails(400, metav1.StatusReasonBadRequest, "container another is not valid for pod p")
+	c.get(podsPath+"/p/exec?command=sh&stdout=1&dryRun=All").fails(400, metav1.StatusReasonBadRequest, "dryRun is not supported")
 }
 
 // There is no way around admission: each verb and subresource passes it, with what it is about.
