@@ -76,7 +76,7 @@ var (
 		addDeployment, addReplicaSet, addReplicationController,
 		addNamespace, addServiceAccount, addRootCA, addGarbageCollector,
 		addNodeLifecycle, addTaintEviction, addPodGC, addClusterRole,
-		addCSRApproving, addCSRSigning, addCSRCleaner, addTokenCleaner,
+		addCSRApproving, addCSRSigning, addCSRCleaner, addPodCertificateCleaner, addTokenCleaner,
 		addResourceQuota, addProtection, addDisruption,
 		addSecretToken, addServiceCIDR,
 		addPolicyTypes, addNetworkPolicy, addLoadBalancer,

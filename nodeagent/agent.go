@@ -45,14 +45,15 @@ type Agent struct {
 	machine *machine
 	metrics *metrics
 
-	pods        *podWorkers // set by Run
-	probes      *probe.Manager
-	volumes     *volume.Manager
-	objects     *objects
-	checkpoints *checkpoints
-	recorder    record.EventRecorder
-	serviceList *serviceList
-	policies    *policy.Enforcer // nil: NetworkPolicies are not enforced here
+	pods         *podWorkers // set by Run
+	probes       *probe.Manager
+	volumes      *volume.Manager
+	objects      *objects
+	certificates *podCertificates
+	checkpoints  *checkpoints
+	recorder     record.EventRecorder
+	serviceList  *serviceList
+	policies     *policy.Enforcer // nil: NetworkPolicies are not enforced here
 	// policyTrouble is why they cannot be at the moment.
 	policyTrouble atomic.Pointer[error]
 	pullSlots     chan struct{}
@@ -76,7 +77,8 @@ func New(cfg Config) (*Agent, error) {
 		objects: newObjects(client), pullSlots: make(chan struct{}, parallelPulls),
 		metrics: newMetrics(),
 	}
-	a.volumes = &volume.Manager{Root: cfg.DataDir, Tokens: a.objects}
+	a.certificates = newPodCertificates(client, cfg.NodeName)
+	a.volumes = &volume.Manager{Root: cfg.DataDir, Tokens: a.objects, Certificates: a.certificates}
 	if !cfg.NoMounts {
 		a.volumes.Mounter = volume.HostMounter{}
 	}

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -16,7 +18,7 @@ import (
 // always ask the API server.
 const refreshAge = 30 * time.Second
 
-// objects reads the ConfigMaps and Secrets that pods refer to. It asks for each by name: a node may
+// objects reads the ConfigMaps, Secrets and trust bundles that pods refer to. It asks for each by name: a node may
 // read only what its pods use. What was read is shared for a short while, so that many pods with the same
 // volume cost one request.
 type objects struct {
@@ -40,7 +42,7 @@ func newObjects(client kubernetes.Interface) *objects {
 // maxAge returns a view whose objects were read at most so long ago.
 func (o *objects) maxAge(age time.Duration) *objectView { return &objectView{o, age} }
 
-// objectView implements podspec.Sources.
+// objectView implements volume.Sources.
 type objectView struct {
 	*objects
 	age time.Duration
@@ -54,6 +56,22 @@ func (v *objectView) ConfigMap(ctx context.Context, namespace, name string) (*co
 // Secret returns a secret of the namespace.
 func (v *objectView) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return get(ctx, v, objectKey{"Secret", namespace, name}, v.client.CoreV1().Secrets(namespace).Get)
+}
+
+// ClusterTrustBundle returns the one of a name.
+func (v *objectView) ClusterTrustBundle(ctx context.Context, name string) (*certificatesv1.ClusterTrustBundle, error) {
+	return get(ctx, v, objectKey{"ClusterTrustBundle", "", name}, v.client.CertificatesV1().ClusterTrustBundles().Get)
+}
+
+// ClusterTrustBundles returns those of a signer.
+func (v *objectView) ClusterTrustBundles(ctx context.Context, signer string) ([]certificatesv1.ClusterTrustBundle, error) {
+	list, err := get(ctx, v, objectKey{"ClusterTrustBundles", "", signer}, func(ctx context.Context, _ string, _ metav1.GetOptions) (*certificatesv1.ClusterTrustBundleList, error) {
+		return v.client.CertificatesV1().ClusterTrustBundles().List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.signerName", signer).String()})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 func get[T any](ctx context.Context, v *objectView, key objectKey, fetch func(context.Context, string, metav1.GetOptions) (*T, error)) (*T, error) {

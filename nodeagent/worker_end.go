@@ -178,6 +178,7 @@ func (w *worker) remove(ctx context.Context, pod *corev1.Pod, state *podstate.St
 		return false, err
 	}
 	w.unprotect()
+	w.a.certificates.forget(w.uid)
 	w.a.checkpoints.remove(w.uid)
 	if pod.Name != "" {
 		err = os.RemoveAll(w.a.logDir(pod))

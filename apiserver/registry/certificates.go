@@ -107,8 +107,11 @@ func podCertificateRequests() *Resource {
 	r.Strategy = Strategy{
 		NoGeneration:         true,
 		NeedsResourceVersion: true,
-		Validate:             validator(validatePodCertificateRequest),
-		ValidateUpdate:       updateValidator(validatePodCertificateUpdate),
+		Default: defaulter(func(c *certificatesv1.PodCertificateRequest) {
+			setPointer(&c.Spec.MaxExpirationSeconds, 24*60*60)
+		}),
+		Validate:       validator(validatePodCertificateRequest),
+		ValidateUpdate: updateValidator(validatePodCertificateUpdate),
 	}
 	r.Subresources = []Subresource{unjudged(sealed(statusOf(r, func(c, old *certificatesv1.PodCertificateRequest) { c.Spec = old.Spec })))}
 	r.Fields = fieldSet(func(c *certificatesv1.PodCertificateRequest) fields.Set {

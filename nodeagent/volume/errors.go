@@ -11,6 +11,8 @@ var (
 	ErrSubPath = errors.New("subPath")
 	// ErrKey is a ConfigMap or Secret key that a volume asks for and that does not exist.
 	ErrKey = errors.New("references non-existent key")
+	// ErrNoTrustBundle is a ClusterTrustBundle projection that matches none and is not optional.
+	ErrNoTrustBundle = errors.New("signerName and labelSelector match no ClusterTrustBundle")
 	// ErrFileName is a file name that would leave the volume.
 	ErrFileName = errors.New("file path may not be absolute, contain '..' or be empty")
 )

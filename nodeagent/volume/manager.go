@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,17 +33,41 @@ type Tokens interface {
 	Token(ctx context.Context, pod *corev1.Pod, audience string, lifetimeSeconds int64) (string, time.Time, error)
 }
 
+// Sources are what the files of API volumes come from.
+type Sources interface {
+	podspec.Sources
+	// ClusterTrustBundle returns the one of a name; an absent one is an API not-found error.
+	ClusterTrustBundle(ctx context.Context, name string) (*certificatesv1.ClusterTrustBundle, error)
+	// ClusterTrustBundles returns those of a signer.
+	ClusterTrustBundles(ctx context.Context, signer string) ([]certificatesv1.ClusterTrustBundle, error)
+}
+
+// Certificates has keys and certificates made for projected volumes.
+type Certificates interface {
+	// Certificate has a signer certify a new key for the pod. While the signer has not done so the error says what is awaited;
+	// the next call for the same place (unique in the pod) goes on with the same request.
+	Certificate(ctx context.Context, pod *corev1.Pod, place string, source *corev1.PodCertificateProjection) (*Certificate, error)
+}
+
+// Certificate is a private key (PKCS #8) and the chain that certifies it, both in PEM.
+type Certificate struct {
+	Key, Chain []byte
+	RefreshAt  time.Time // when another should take its place
+}
+
 // Manager makes the volumes below one directory. It keeps no state in memory: every call looks at the
 // disk, so it may follow a crash at any moment. Calls for one pod must not overlap.
 type Manager struct {
 	Root    string
 	Mounter Mounter
 	Tokens  Tokens
+
+	Certificates Certificates
 }
 
 // Input is what the files of API volumes are made from.
 type Input struct {
-	Sources podspec.Sources
+	Sources Sources
 	Facts   podspec.Facts
 }
 

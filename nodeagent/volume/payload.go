@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"kontiki/nodeagent/podspec"
 )
 
@@ -13,7 +14,7 @@ import (
 type file struct {
 	data []byte
 	mode int32
-	// expires is set for tokens: unix seconds at which the file must be made anew.
+	// expires is set for tokens, keys and certificates: unix seconds at which the file must be made anew.
 	expires int64
 }
 
@@ -45,12 +46,12 @@ func (m *Manager) payload(ctx context.Context, pod *corev1.Pod, v *corev1.Volume
 		s := v.DownwardAPI
 		err = b.downward(s.Items, mode(s.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode))
 	case v.Projected != nil:
-		err = b.projected(v.Projected)
+		err = b.projected(v.Name, v.Projected)
 	}
 	return b.files, err
 }
 
-func (b *builder) projected(p *corev1.ProjectedVolumeSource) error {
+func (b *builder) projected(volume string, p *corev1.ProjectedVolumeSource) error {
 	def := mode(p.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
 	for i := range p.Sources {
 		var err error
@@ -63,6 +64,10 @@ func (b *builder) projected(p *corev1.ProjectedVolumeSource) error {
 			err = b.downward(s.DownwardAPI.Items, def)
 		case s.ServiceAccountToken != nil:
 			err = b.token(s.ServiceAccountToken, def)
+		case s.ClusterTrustBundle != nil:
+			err = b.trustBundle(s.ClusterTrustBundle, def)
+		case s.PodCertificate != nil:
+			err = b.certificate(fmt.Sprintf("%s/%d", volume, i), s.PodCertificate, def)
 		default:
 			err = ErrUnsupported
 		}

@@ -13,12 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"kontiki/nodeagent/podspec"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -29,6 +28,8 @@ type sources struct {
 	cm  map[string]string
 	s   map[string][]byte
 	err error
+
+	bundles []certificatesv1.ClusterTrustBundle
 }
 
 func (s *sources) set(cm map[string]string) {
@@ -56,6 +57,24 @@ func (s *sources) Secret(_ context.Context, _, name string) (*corev1.Secret, err
 	return &corev1.Secret{Data: s.s}, nil
 }
 
+func (s *sources) ClusterTrustBundle(_ context.Context, name string) (*certificatesv1.ClusterTrustBundle, error) {
+	for i := range s.bundles {
+		if s.bundles[i].Name == name {
+			return &s.bundles[i], nil
+		}
+	}
+	return nil, apierrors.NewNotFound(certificatesv1.Resource("clustertrustbundles"), name)
+}
+
+func (s *sources) ClusterTrustBundles(_ context.Context, signer string) (all []certificatesv1.ClusterTrustBundle, err error) {
+	for _, b := range s.bundles {
+		if b.Spec.SignerName == signer {
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
 func podWith(volumes ...corev1.Volume) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u", Labels: map[string]string{"app": "x"}},
 		Spec: corev1.PodSpec{Volumes: volumes}}
@@ -69,7 +88,7 @@ func configMap(name string, change func(*corev1.ConfigMapVolumeSource)) corev1.V
 	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{ConfigMap: src}}
 }
 
-func mount(t *testing.T, m *Manager, pod *corev1.Pod, src podspec.Sources) (string, error) {
+func mount(t *testing.T, m *Manager, pod *corev1.Pod, src Sources) (string, error) {
 	t.Helper()
 	paths, err := m.Mount(t.Context(), pod, Input{Sources: src})
 	return paths["v"], err
