@@ -1,7 +1,9 @@
 package runtime_test
 
 import (
+	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +40,17 @@ func TestPodFromRunToRemove(t *testing.T) {
 	entries, err := os.ReadDir(h.cfg.StateDir + "/containers")
 	require.NoError(t, err)
 	require.Empty(t, entries)
+}
+
+// TestContainerOfASystemdService starts a container below a service of systemd, whose children inherit the socket that it says
+// it is ready on.
+func TestContainerOfASystemdService(t *testing.T) {
+	h := newHost(t)
+	socket := filepath.Join(t.TempDir(), "notify")
+	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, systemd.Close()) })
+	t.Setenv("NOTIFY_SOCKET", socket)
+	p := h.runPod(h.sandboxConfig("service"))
+	require.Zero(t, h.waitExit(p.start(containerConfig("main", "lines", "1"))).ExitCode)
 }

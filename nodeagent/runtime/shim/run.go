@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +87,7 @@ func (c *container) runc() (Started, error) {
 		args = append(args, "--console-socket", consoleSocket)
 	}
 	cmd := exec.Command(c.spec.Runc[0], append(args, c.spec.ID)...)
+	cmd.Env = withoutNotifySocket(os.Environ())
 	var err error
 	if c.stdio, err = openStdio(c.spec, c.log, cmd); err != nil {
 		return Started{}, err
@@ -104,6 +106,12 @@ func (c *container) runc() (Started, error) {
 		return Started{}, err
 	}
 	return started, WriteFile(StartedFile, started)
+}
+
+// withoutNotifySocket takes out what systemd gives to its services (sd_notify(3)). runc takes it for the container's, and
+// does not return before that says that it is ready.
+func withoutNotifySocket(environment []string) []string {
+	return slices.DeleteFunc(environment, func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
 }
 
 func readPID(path string) (int, error) {
