@@ -90,7 +90,7 @@ func (f *installFlags) install(cmd *cobra.Command, role install.Role) error {
 	if f.root == "" {
 		install.EnsureNFT(out)
 	}
-	return install.Start(layout, role, out)
+	return install.Start(cmd.Context(), layout, role, out)
 }
 
 // config is the file with the flags that were given, on the command line or in a file; nil without any.

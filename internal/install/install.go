@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
 
@@ -119,33 +118,4 @@ func replace(path string, write func(path string) error) error {
 		return errors.Join(err, os.Remove(fresh))
 	}
 	return os.Rename(fresh, path)
-}
-
-// systemdRuns says whether the services of this machine are systemd's (sd_booted(3)), and are meant.
-func (l Layout) systemdRuns() bool {
-	_, err := os.Stat("/run/systemd/system")
-	return l.Root == "" && err == nil
-}
-
-// Start has systemd start a role now and at every boot. Without systemd it says how.
-func Start(l Layout, role Role, out io.Writer) error {
-	if !l.systemdRuns() {
-		fmt.Fprintf(out, "systemd does not run here: start it with\n  %s %s --config %s\n", l.Program(), role, l.Config(role))
-		return nil
-	}
-	// It may have to wait for other servers: how it does is to be seen in its status.
-	for _, args := range [][]string{{"daemon-reload"}, {"enable", service(role)}, {"--no-block", "restart", service(role)}} {
-		if err := systemctl(args...); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(out, "started %s: systemctl status %s, journalctl -u %s\n", service(role), service(role), service(role))
-	return nil
-}
-
-func systemctl(args ...string) error {
-	if out, err := exec.Command("systemctl", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("systemctl %v: %w: %s", args, err, out)
-	}
-	return nil
 }

@@ -108,7 +108,7 @@ func EnsureNFT(out io.Writer) {
 		return
 	}
 	get := func() error {
-		cmd := exec.Command("apt-get", "install", "-y", "-q", "nftables")
+		cmd := exec.Command("apt-get", "install", "-y", "-q", "--no-install-recommends", "nftables")
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		return cmd.Run()
 	}
