@@ -13,18 +13,23 @@ import (
 
 // hostLimits is what this machine lets the runtime do, asked once.
 type hostLimits struct {
-	cgroupV2  bool     // unified hierarchy; else v1, maybe with an empty v2 beside it
-	swapLimit bool     // v1: memory.memsw files exist
-	minOOMAdj int      // no process may be made less killable than this
-	caps      []string // capabilities that a privileged container can have
+	cgroupV2 bool // unified hierarchy; else v1, maybe with an empty v2 beside it
+	// cgroupV2Mount is where v2 is mounted, with controllers or without; empty if it is not.
+	cgroupV2Mount string
+	swapLimit     bool     // v1: memory.memsw files exist
+	minOOMAdj     int      // no process may be made less killable than this
+	caps          []string // capabilities that a privileged container can have
 }
 
 // probeHost looks at /proc and /sys.
 func probeHost() hostLimits {
 	var h hostLimits
-	var st unix.Statfs_t
-	if unix.Statfs("/sys/fs/cgroup", &st) == nil {
-		h.cgroupV2 = st.Type == unix.CGROUP2_SUPER_MAGIC
+	for _, mount := range []string{cgroupMount, cgroupMount + "/unified"} {
+		var st unix.Statfs_t
+		if unix.Statfs(mount, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC {
+			h.cgroupV2, h.cgroupV2Mount = mount == cgroupMount, mount
+			break
+		}
 	}
 	_, err := os.Stat("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
 	h.swapLimit = err == nil

@@ -26,6 +26,11 @@ func (r *Runtime) pidNS(s *sandbox) (string, error) {
 	cmd := exec.Command(r.cfg.ShimPath, "pause")
 	cmd.Dir = s.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID}
+	group, err := r.startInShimCgroup(s.rec.ID, cmd.SysProcAttr)
+	if err != nil {
+		return "", err
+	}
+	defer group.Close()
 	// It goes on only after a byte came: if this process dies before, so does the new one.
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -3,7 +3,9 @@ package runtime_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,4 +181,22 @@ func (h *host) forget(id string) {
 	require.NoError(h.t, h.r.Close())
 	require.NoError(h.t, os.Remove(filepath.Join(h.cfg.StateDir, "sandboxes", id, "sandbox.json")))
 	h.start()
+}
+
+// TestShimIsNotInTheAgentsCgroup looks where systemd looks for the processes of the agent's service: at the v2 hierarchy.
+func TestShimIsNotInTheAgentsCgroup(t *testing.T) {
+	h := newHost(t)
+	config := h.sandboxConfig("apart")
+	config.Linux.SecurityContext.NamespaceOptions.Pid = runtimeapi.NamespaceMode_POD
+	p, shared := h.runPod(config), containerConfig("main", "sleep", "1h")
+	shared.Linux.SecurityContext.NamespaceOptions.Pid = runtimeapi.NamespaceMode_POD
+	p.start(shared)
+	mounts := []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+	mounts = slices.DeleteFunc(mounts, func(m string) bool { _, err := os.Stat(m + "/cgroup.procs"); return err != nil })
+	if len(mounts) == 0 {
+		t.Skip("needs cgroup v2, with controllers or without")
+	}
+	inside, err := os.ReadFile(filepath.Join(mounts[0], h.cfg.CgroupRoot, "shim-"+p.id, "cgroup.procs"))
+	require.NoError(t, err)
+	require.Len(t, strings.Fields(string(inside)), 2, "a shim and a pause process")
 }

@@ -175,7 +175,7 @@ func (r *Runtime) removeContainerDebris(id string) error {
 }
 
 // idPattern is the form of our ids in cgroup names.
-var idPattern = regexp.MustCompile(`^(pod-)?[0-9a-f]{32}$`)
+var idPattern = regexp.MustCompile(`^(pod-|shim-)?[0-9a-f]{32}$`)
 
 // removeStrayCgroups kills and removes, below CgroupRoot only, cgroups that are named like
 // ours and belong to nothing known.
@@ -185,7 +185,7 @@ func (r *Runtime) removeStrayCgroups() error {
 		known[id] = true
 	}
 	for id := range r.sandboxes {
-		known["pod-"+id] = true
+		known["pod-"+id], known["shim-"+id] = true, true
 	}
 	stray := map[string]bool{}
 	for _, root := range r.cgroupDirs(r.cfg.CgroupRoot) {

@@ -141,7 +141,7 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, req *runtimeapi.RunPodSandb
 // undo removes what a failed setUp made. If that fails as well (a full disk, a plugin that
 // refuses) the sandbox stays as a stopped one: whoever removes it tries again.
 func (r *Runtime) undo(ctx context.Context, s *sandbox) error {
-	err := errors.Join(r.tearDown(ctx, s), r.removePodCgroup(s))
+	err := errors.Join(r.tearDown(ctx, s), r.removePodCgroups(s))
 	if err == nil {
 		return s.removeDir()
 	}

@@ -71,7 +71,7 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, req *runtimeapi.RemovePo
 			return nil, err
 		}
 	}
-	if err := r.removePodCgroup(s); err != nil {
+	if err := r.removePodCgroups(s); err != nil {
 		return nil, err
 	}
 	if err := s.removeDir(); err != nil {
@@ -84,12 +84,13 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, req *runtimeapi.RemovePo
 	return &runtimeapi.RemovePodSandboxResponse{}, nil
 }
 
-// removePodCgroup removes the pod's cgroup, unless it is the caller's own.
-func (r *Runtime) removePodCgroup(s *sandbox) error {
+// removePodCgroups removes the pod's cgroup, unless it is the caller's own, and the one of its shims.
+func (r *Runtime) removePodCgroups(s *sandbox) error {
+	err := r.removeCgroup(r.shimCgroup(s.rec.ID))
 	if s.config.GetLinux().GetCgroupParent() != "" {
-		return nil
+		return err
 	}
-	return r.removeCgroup(r.cgroupParent(s))
+	return errors.Join(err, r.removeCgroup(r.cgroupParent(s)))
 }
 
 // removeDir deletes the record first, so that a crash in between leaves debris and not

@@ -114,6 +114,12 @@ func (r *Runtime) spawn(ctx context.Context, c *container) (string, error) {
 	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = c.dir, stderr, []*os.File{child}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	group, err := r.startInShimCgroup(c.rec.SandboxID, cmd.SysProcAttr)
+	if err != nil {
+		child.Close()
+		return "", err
+	}
+	defer group.Close()
 	err = cmd.Start()
 	child.Close()
 	if err != nil {
