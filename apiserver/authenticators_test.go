@@ -71,10 +71,12 @@ func TestTokenInASubprotocol(t *testing.T) {
 	eventually(t, func() bool { return robot.get(maps).code == 200 })
 	config := rest.AnonymousClientConfig(cluster.REST(pki.Admin))
 	encoded := "base64url.bearer.authorization.k8s.io." + base64.RawURLEncoding.EncodeToString([]byte(token))
+	c.post(maps, configMap("seen", "")).ok()
 	socket := dial(t, config, maps+"?watch=1", nil, encoded, "binary.k8s.io")
 	require.Equal(t, "binary.k8s.io", socket.Subprotocol())
-	_, _, err := socket.ReadMessage() // kube-root-ca.crt or what else is there; or nothing yet
-	_ = err
+	_, message, err := socket.ReadMessage()
+	require.NoError(t, err)
+	require.Contains(t, string(message), `"seen"`, "who has the token watches")
 	upgrade := func(protocols string) string {
 		return request("GET "+maps+"?watch=1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
 			"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol: "+protocols)
