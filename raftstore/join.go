@@ -20,7 +20,7 @@ import (
 
 const joinRetry = time.Second
 
-// join is a goroutine: it asks until this member is in a configuration.
+// join is a goroutine: it asks until this member was added.
 //
 // At the address of a member whose disk was lost, it gets that one's entries, and with them a configuration
 // that does not list it, before it is added: that is no reason to stop asking, nor to think it was removed.
@@ -34,19 +34,17 @@ func (m *Member) join(ctx context.Context) {
 		var errs []error
 		for _, address := range m.cfg.Join {
 			err := m.askToJoin(ctx, address)
-			if err == nil {
-				errs = nil
-				break
+			if err == nil { // it is committed. To ask once more would undo a removal that comes soon
+				return
 			}
 			errs = append(errs, fmt.Errorf("%s: %w", address, err))
 		}
-		if err := errors.Join(errs...); err != nil && m.givesUp(err, began) {
+		err := errors.Join(errs...)
+		if m.givesUp(err, began) {
 			m.exclude(fmt.Errorf("%w: %w", ErrNotLetIn, err))
 			return
 		}
-		if errs != nil {
-			m.cfg.Log.Warn("cannot join yet, will ask again", "err", errors.Join(errs...))
-		}
+		m.cfg.Log.Warn("cannot join yet, will ask again", "err", err)
 		if !pause(ctx, joinRetry) {
 			return
 		}

@@ -166,6 +166,25 @@ func TestRemove_RF05(t *testing.T) {
 	})
 }
 
+// TestRemovedWhenJustIn_RF05: a member that is removed as soon as it was added does not ask to be let in again.
+func TestRemovedWhenJustIn_RF05(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, dir, nil)
+		defer c.close()
+		leader := c.leader(names...)
+		d := c.join("d", "", leader.cfg.NodeID)
+		c.listed(leader, "d", func(_ MemberInfo, found bool) bool { return found })
+		require.NoError(t, leader.RemoveMember(t.Context(), "d"))
+		select {
+		case <-d.Removed():
+		case <-time.After(time.Minute):
+			t.Fatal("the removed member does not know")
+		}
+		require.Len(t, leader.LocalMembers(), 3)
+	})
+}
+
 // TestDemotedWhileAway_RF05: a voter that was demoted while it was away disturbs nobody when it is back.
 func TestDemotedWhileAway_RF05(t *testing.T) {
 	dir := t.TempDir()

@@ -56,28 +56,37 @@ func (m *Member) watchMembership(ctx context.Context) {
 }
 
 func (m *Member) wasRemoved(ctx context.Context) bool {
-	servers := m.servers()
-	if _, id := m.raft.LeaderWithID(); id != "" || len(servers) == 0 || m.joining.Load() {
+	if _, id := m.raft.LeaderWithID(); id != "" || m.joining.Load() {
 		return false
 	}
+	others := m.others()
 	ctx, cancel := context.WithTimeout(ctx, orphanInterval)
 	defer cancel()
-	answers := make(chan error, len(servers))
-	for _, s := range servers {
-		go func() {
-			if s.ID == m.raftID() {
-				answers <- ErrNoLeader
-				return
-			}
-			answers <- m.forwarder.askMembership(ctx, string(s.Address), m.cfg.NodeID)
-		}()
+	answers := make(chan error, len(others))
+	for _, address := range others {
+		go func() { answers <- m.forwarder.askMembership(ctx, address, m.cfg.NodeID) }()
 	}
-	for range servers {
+	for range others {
 		if errors.Is(<-answers, ErrRemoved) {
 			return true
 		}
 	}
 	return false
+}
+
+// others are the addresses of the other members; of those that have let it in while it has heard from no leader yet, and
+// perhaps never will, because it was removed before.
+func (m *Member) others() (addresses []string) {
+	servers := m.servers()
+	if len(servers) == 0 {
+		return m.cfg.Join
+	}
+	for _, s := range servers {
+		if s.ID != m.raftID() {
+			addresses = append(addresses, string(s.Address))
+		}
+	}
+	return addresses
 }
 
 // askMembership asks the member at address whether id is a member. ErrRemoved is the leader's no.
