@@ -96,23 +96,22 @@ func (n *node) noteJoined(context.Context) error {
 	return os.WriteFile(n.joinedFile(), nil, 0o600)
 }
 
-// anyServer calls f with the servers at --join, one after the other, until it works. As long as none can be reached, a server
+// anyServer calls f with the servers at --join, one after the other, until it works. As long as none can answer, a server
 // that is new tries again.
 func (n *node) anyServer(ctx context.Context, again bool, f func(url string) error) error {
 	for {
 		var errs []error
-		reached := false
+		answered := false
 		for _, url := range n.options.store.join {
 			err := f(url)
 			if err == nil {
 				return nil
 			}
-			var op *net.OpError
-			reached = reached || !errors.As(err, &op) || op.Op != "dial"
+			answered = answered || !joining.IsTemporary(err)
 			errs = append(errs, err)
 		}
 		err := errors.Join(errs...)
-		if reached || !again || ctx.Err() != nil {
+		if answered || !again || ctx.Err() != nil {
 			return err
 		}
 		n.log.Info("cannot join yet, will ask again", "err", err)

@@ -89,6 +89,9 @@ func get(ctx context.Context, transport http.RoundTripper, server, path, authori
 	if err != nil {
 		return err
 	}
+	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusTooManyRequests {
+		return fmt.Errorf("%w: %s", ErrUnavailable, reason(answer.StatusCode, body))
+	}
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%w: %s", ErrRefused, reason(answer.StatusCode, body))
 	}
