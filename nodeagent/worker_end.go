@@ -114,7 +114,8 @@ func (w *worker) rest(ctx context.Context, pod *corev1.Pod, state *podstate.Stat
 	return w.free(ctx, pod, state)
 }
 
-// free gives back the network and the volumes of a pod in which nothing runs.
+// free gives back the network and the volumes of a pod in which nothing runs. What its containers said when they ended stays as
+// long as they do: it is read again for each status.
 func (w *worker) free(ctx context.Context, pod *corev1.Pod, state *podstate.State) error {
 	for _, s := range state.Sandboxes {
 		if s.State == runtimeapi.PodSandboxState_SANDBOX_READY {
@@ -124,7 +125,7 @@ func (w *worker) free(ctx context.Context, pod *corev1.Pod, state *podstate.Stat
 		}
 	}
 	w.volumes = nil
-	if err := w.a.volumes.Remove(w.uid); err != nil {
+	if err := w.a.volumes.Free(w.uid); err != nil {
 		w.a.event(pod, nil, corev1.EventTypeWarning, "FailedUnMount", err.Error())
 		return err
 	}

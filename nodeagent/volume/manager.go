@@ -147,6 +147,19 @@ func (m *Manager) Unmount(uid types.UID) error {
 	return nil
 }
 
+// Free removes the pod's volumes, and nothing else of its directory. It is idempotent.
+func (m *Manager) Free(uid types.UID) error {
+	if err := m.Unmount(uid); err != nil {
+		return err
+	}
+	for _, dir := range []string{"volume-subpaths", "volumes"} {
+		if err := os.RemoveAll(filepath.Join(m.PodDir(uid), dir)); err != nil {
+			return fmt.Errorf("remove volumes: %w", err)
+		}
+	}
+	return nil
+}
+
 // Remove unmounts everything of the pod and deletes its directory. It is idempotent.
 func (m *Manager) Remove(uid types.UID) error {
 	if err := m.Unmount(uid); err != nil {
