@@ -106,7 +106,7 @@ simulate: ## run the cluster simulation alone, with as many seeds as `make test`
 
 .PHONY: soak
 soak: build nft ## break a lab while it is used for 30 minutes (SOAK_LAB); kill, stop and partition real members for 10 minutes, give them slow disks for 30 (SOAK_FAULTS, SOAK_SLOWDISK), send a snapshot of 1 GiB (SOAK_SNAPSHOT MiB); then many seeds of the cluster simulation (SOAK, SOAK_FIRST)
-	$(STATIC) test -count=1 -vet=off -timeout 24h -v ./internal/e2e -run TestLabSoak -lab.duration $(SOAK_LAB)
+	$(STATIC) test -count=1 -vet=off -timeout 24h -v ./internal/e2e -run TestLabSoak -lab.strict -lab.duration $(SOAK_LAB)
 	$(STATIC) test -count=1 -vet=off -timeout 24h -v ./raftstore/faults -faults.duration $(SOAK_FAULTS) -faults.slowdisk $(SOAK_SLOWDISK) -faults.snapshot $(SOAK_SNAPSHOT)
 	$(STATIC) test -count=1 -vet=off -timeout 24h ./raftstore/simulation -sim.seeds $(SOAK) -sim.first $(SOAK_FIRST)
 

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"kontiki/internal/lab/ledger"
@@ -177,24 +176,6 @@ func twice(services []corev1.Service, pods []corev1.Pod) error {
 		}
 	}
 	return nil
-}
-
-// killOne deletes a pod that is ready, at once, and returns its address; "" if none is.
-func (c *churn) killOne(ctx context.Context) string {
-	list, err := c.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: labels.Set{"churn": "yes"}.String()})
-	if err != nil {
-		return ""
-	}
-	now := int64(0)
-	for _, pod := range list.Items {
-		if pod.DeletionTimestamp == nil && podReady(&pod) {
-			err := c.client.CoreV1().Pods("default").Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-			if err == nil {
-				return pod.Status.PodIP
-			}
-		}
-	}
-	return ""
 }
 
 // clear takes away all that is left, and waits until it is gone.
