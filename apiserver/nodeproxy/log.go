@@ -1,6 +1,7 @@
 package nodeproxy
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,11 +19,17 @@ import (
 // maxErrorBody bounds what of an agent's refusal is passed on.
 const maxErrorBody = 2 << 10
 
-// logs serves pods/log: the agent's answer as it comes, flushed as it comes.
+// logs serves pods/log: the agent's answer as it comes, flushed as it comes; in messages to a WebSocket.
 func (p *Proxy) logs(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, node *corev1.Node) error {
 	query := r.URL.Query()
 	if err := checkLogOptions(pod.Name, query); err != nil {
 		return err
+	}
+	isSocket := websocket.IsWebSocketUpgrade(r)
+	if isSocket {
+		if err := checkLogProtocols(r); err != nil {
+			return err
+		}
 	}
 	name, err := container(pod, query.Get("container"))
 	if err != nil {
@@ -49,7 +57,9 @@ func (p *Proxy) logs(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, no
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, location.String(), nil)
+	ctx, end := context.WithCancel(r.Context())
+	defer end()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), nil)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
@@ -60,6 +70,10 @@ func (p *Proxy) logs(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, no
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return refusal(resp)
+	}
+	if isSocket {
+		sendSocket(w, r, resp.Body, end)
+		return nil
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
