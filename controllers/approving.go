@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+
+	"kontiki/internal/joining"
 )
 
 // csrApproving approves what nodes ask for. A client certificate is approved for whom roles let have it: who asks for one of
@@ -70,6 +73,9 @@ func (a *csrApproving) Reconcile(ctx context.Context, req Request) (Result, erro
 	default:
 		return Result{}, nil // for somebody else to judge
 	}
+	if errors.Is(err, ErrNotApproved) {
+		err = errors.Join(err, a.tell(ctx, csr, err.Error()))
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err)
 	}
@@ -79,6 +85,19 @@ func (a *csrApproving) Reconcile(ctx context.Context, req Request) (Result, erro
 	})
 	_, err = a.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, approved, metav1.UpdateOptions{})
 	return Result{}, ignoreNotFound(err)
+}
+
+// tell has the request say why it is left to people: its maker waits, and would know of nothing.
+func (a *csrApproving) tell(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why string) error {
+	if hasCondition(csr, joining.LeftToPeople) {
+		return nil
+	}
+	told := csr.DeepCopy()
+	told.Status.Conditions = append(told.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: joining.LeftToPeople, Status: corev1.ConditionTrue, Reason: "NotAutoApproved", Message: why,
+	})
+	_, err := a.client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, told, metav1.UpdateOptions{})
+	return ignoreNotFound(err)
 }
 
 // judgeClient asks whether the requester may have the certificate.

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"kontiki/internal/joining"
 )
 
 const (
@@ -56,15 +58,15 @@ func (m *Manager) request(ctx context.Context, client kubernetes.Interface, sign
 	if err != nil {
 		return nil, nil, err
 	}
-	chain, err := awaitDecision(ctx, client, made.Name)
+	chain, err := m.awaitDecision(ctx, client, made.Name)
 	return key, chain, err
 }
 
-// awaitDecision waits until a request has its certificate.
-func awaitDecision(ctx context.Context, client kubernetes.Interface, name string) ([]byte, error) {
+// awaitDecision waits until a request has its certificate. Where it has to wait for people, the log says so at once.
+func (m *Manager) awaitDecision(ctx context.Context, client kubernetes.Interface, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, decisionPatience)
 	defer cancel()
-	backoff := pollDecision
+	backoff, reason := pollDecision, ""
 	for {
 		csr, err := client.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -73,6 +75,10 @@ func awaitDecision(ctx context.Context, client kubernetes.Interface, name string
 		case err == nil:
 			if err := turnedDown(csr); err != nil {
 				return nil, err
+			}
+			if why := leftToPeople(csr); why != reason {
+				reason = why
+				m.config.Log.Warn("certificate waits until somebody approves it", "command", "kubectl certificate approve "+name, "reason", reason)
 			}
 		case ctx.Err() == nil:
 			return nil, err
@@ -83,6 +89,16 @@ func awaitDecision(ctx context.Context, client kubernetes.Interface, name string
 		case <-time.After(backoff.Step()):
 		}
 	}
+}
+
+// leftToPeople is why no controller approves a request, "" if none has said so.
+func leftToPeople(csr *certificatesv1.CertificateSigningRequest) string {
+	for _, c := range csr.Status.Conditions {
+		if c.Type == joining.LeftToPeople {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 func turnedDown(csr *certificatesv1.CertificateSigningRequest) error {
