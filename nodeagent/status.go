@@ -70,6 +70,9 @@ func (w *worker) writeStatus(ctx context.Context) {
 	wait := 100 * time.Millisecond
 	for ctx.Err() == nil {
 		w.mu.Lock()
+		if w.gone {
+			w.status.want = nil // nobody is left to tell
+		}
 		want, base := w.status.want, w.status.newest(w.pod)
 		w.mu.Unlock()
 		if want == nil {
@@ -92,7 +95,11 @@ func (w *worker) writeStatus(ctx context.Context) {
 			w.mu.Unlock()
 			return
 		default:
-			w.log.Warn("pod status could not be written", "err", err)
+			// A node may write about pods of its own. That it may not write about this one is because the pod is gone, as the
+			// informer is about to say, or because that server has not heard yet that it is here: no news before it lasts.
+			if !apierrors.IsForbidden(err) || wait == statusRetryMax {
+				w.log.Warn("pod status could not be written", "err", err)
+			}
 			sleep(ctx, wait)
 			wait = min(2*wait, statusRetryMax)
 		}
@@ -142,7 +149,12 @@ func (w *worker) deleteObject(ctx context.Context, pod *corev1.Pod) {
 			if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 				return
 			}
-			w.log.Warn("pod object could not be deleted", "err", err)
+			if _, gone := w.wanted(); gone {
+				return
+			}
+			if !apierrors.IsForbidden(err) || wait >= statusRetryMax { // as in writeStatus
+				w.log.Warn("pod object could not be deleted", "err", err)
+			}
 			sleep(ctx, wait)
 			wait = min(2*wait, 10*time.Second)
 		}
