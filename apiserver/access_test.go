@@ -68,7 +68,7 @@ func schedulerWithAllRights(t *testing.T, cluster *testcluster.Cluster, c *clien
 	c.post(rbacPath+"clusterrolebindings", `{"metadata":{"name":"scheduler"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},
 		"subjects":[{"kind":"User","name":"system:kube-scheduler"}]}`).ok()
 	scheduler := clientFor(t, cluster.REST(pki.Scheduler))
-	require.Eventually(t, func() bool { return scheduler.get(maps).code == 200 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return scheduler.get(maps).code == 200 }, time.Minute, time.Millisecond)
 	return scheduler
 }
 

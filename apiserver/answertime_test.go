@@ -34,12 +34,12 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		idle := clientFor(t, config)
 		began := time.Now()
 		idle.get(configMaps + "/c1").ok()
-		require.Eventually(t, func() bool { return gauge(reader, readsInFlight) == 0 }, 10*time.Second, time.Millisecond, "the last answer is written")
+		require.Eventually(t, func() bool { return gauge(reader, readsInFlight) == 0 }, time.Minute, time.Millisecond, "the last answer is written")
 
 		resp, err := clientFor(t, config).http.Get(config.Host + configMaps)
 		require.NoError(t, err)
 		require.Equal(t, 1, gauge(reader, readsInFlight), protocol)
-		require.Eventually(t, func() bool { return gauge(reader, readsInFlight) == 0 }, 10*time.Second, 20*time.Millisecond, protocol)
+		require.Eventually(t, func() bool { return gauge(reader, readsInFlight) == 0 }, 30*time.Second, 20*time.Millisecond, protocol)
 		_, err = io.Copy(io.Discard, resp.Body)
 		require.Error(t, err, "the answer was cut off")
 		require.NoError(t, resp.Body.Close())
@@ -65,7 +65,7 @@ func TestWatcherThatDoesNotRead(t *testing.T) {
 		resp, err := clientFor(t, config).http.Get(config.Host + configMaps + "?watch=1&resourceVersion=0&timeoutSeconds=1")
 		require.NoError(t, err)
 		require.Equal(t, 1, gauge(reader, longRunning), protocol)
-		require.Eventually(t, func() bool { return gauge(reader, longRunning) == 0 }, 10*time.Second, 20*time.Millisecond, protocol)
+		require.Eventually(t, func() bool { return gauge(reader, longRunning) == 0 }, 30*time.Second, 20*time.Millisecond, protocol)
 		require.NoError(t, resp.Body.Close())
 	}
 }

@@ -83,7 +83,7 @@ func startOn(t *testing.T, store *raftstore.Member, keys *pki.PKI, config apiser
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx, listener) }()
-	require.Eventually(t, server.Ready, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, server.Ready, time.Minute, 5*time.Millisecond)
 	admin := keys.Client(pki.Admin)
 	client = &rest.Config{
 		Host:            "https://" + listener.Addr().String(),

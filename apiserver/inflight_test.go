@@ -46,7 +46,7 @@ func TestLevelWithoutSeats(t *testing.T) {
 	c.post(flows+"flowschemas", `{"metadata":{"name":"none"},"spec":{"matchingPrecedence":5,"priorityLevelConfiguration":{"name":"none"},
 		"rules":[{"subjects":[{"kind":"User","user":{"name":"system:kube-scheduler"}}],
 		"resourceRules":[{"verbs":["list"],"apiGroups":[""],"resources":["configmaps"],"namespaces":["*"]}]}]}}`).ok()
-	require.Eventually(t, func() bool { return scheduler.get(maps).code == http.StatusTooManyRequests }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return scheduler.get(maps).code == http.StatusTooManyRequests }, time.Minute, 10*time.Millisecond)
 	refused := scheduler.get(maps)
 	refused.fails(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Too many requests")
 	require.Equal(t, "1", refused.header.Get("Retry-After"))
@@ -106,7 +106,7 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	for range 39 {
 		<-answers
 	}
-	require.Eventually(t, func() bool { return gauge(c, "kontiki_request_body_bytes") == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return gauge(c, "kontiki_request_body_bytes") == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 // waitFor is a reader that ends when release is closed.

@@ -18,7 +18,7 @@ func TestAP50_KubectlWait(t *testing.T) {
 	// during starts a wait, makes the change once it watches, and requires that the wait ends well.
 	during := func(change func(), args ...string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return gauge(c, longRunning) == 0 }, 10*time.Second, 5*time.Millisecond, "a watch of before")
+		require.Eventually(t, func() bool { return gauge(c, longRunning) == 0 }, time.Minute, 5*time.Millisecond, "a watch of before")
 		done := make(chan struct{})
 		var shown string
 		var code int
@@ -26,7 +26,7 @@ func TestAP50_KubectlWait(t *testing.T) {
 			defer close(done)
 			shown, code = wait(args...)
 		}()
-		require.Eventually(t, func() bool { return gauge(c, longRunning) > 0 }, 10*time.Second, 5*time.Millisecond, "no watch")
+		require.Eventually(t, func() bool { return gauge(c, longRunning) > 0 }, time.Minute, 5*time.Millisecond, "no watch")
 		change()
 		<-done
 		require.Zero(t, code, shown)

@@ -55,14 +55,14 @@ func (c *cluster) createNamespace(name string) {
 // eventually polls until the condition holds, and fails with what it last saw.
 func (c *cluster) eventually(what string, holds func() (bool, string)) {
 	c.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		ok, seen := holds()
 		if ok {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("%s: not within 30 s; last seen: %s", what, seen)
+			c.t.Fatalf("%s: not within a minute; last seen: %s", what, seen)
 		}
 		select {
 		case <-c.t.Context().Done():

@@ -224,7 +224,7 @@ func TestTokenCleaner(t *testing.T) {
 		_, err := c.CoreV1().Secrets(bootstraptoken.Namespace).Get(t.Context(), token.SecretName(), metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}
-	require.Eventually(t, func() bool { return gone(over) }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return gone(over) }, time.Minute, 20*time.Millisecond)
 	require.False(t, gone(lasting))
 	require.False(t, gone(unending))
 }

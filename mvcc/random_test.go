@@ -251,7 +251,7 @@ func (f *follower) batch(t *rapid.T) WatchBatch {
 	case b, ok := <-f.out:
 		require.True(t, ok)
 		return b
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("watch is silent")
 		return WatchBatch{}
 	}

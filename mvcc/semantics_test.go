@@ -291,7 +291,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 // take reads n events.
 func take(t *testing.T, out <-chan WatchBatch, n int) (events []Event) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for len(events) < n {
 		select {
 		case b := <-out:

@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a test waits for something that takes milliseconds on an idle machine.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // node is a simulated node under test, against a real API server.
 type node struct {

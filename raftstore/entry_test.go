@@ -170,7 +170,7 @@ func TestWaitingProposalsShareAnEntry(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gaveUp := make(chan error, 1)
 	go func() { _, err := p.propose(ctx, data); gaveUp <- err }()
-	require.Eventually(t, func() bool { return len(p.queue) == n+1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(p.queue) == n+1 }, time.Minute, time.Millisecond)
 	cancel()
 	require.Equal(t, context.Canceled, <-gaveUp, "raft did not have it: it certainly did not happen")
 

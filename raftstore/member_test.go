@@ -38,7 +38,7 @@ func putTxn(key, value string) mvcc.TxnRequest {
 }
 
 func TestSingleMember(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cfg := Config{Dir: t.TempDir(), NodeID: "a", Bootstrap: true}
 	m := openMember(t, cfg)

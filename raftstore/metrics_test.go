@@ -51,10 +51,10 @@ func TestMetricsMove(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, m.store.Sync())
 	m.compactHistory(t.Context(), 4)
-	require.Eventually(t, func() bool { st, err := m.store.Stats(); return err == nil && st.Swept == 4 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { st, err := m.store.Stats(); return err == nil && st.Swept == 4 }, time.Minute, time.Millisecond)
 	require.NoError(t, m.Defragment(t.Context()))
 	require.NoError(t, m.raft.Snapshot().Error())
-	require.Eventually(t, func() bool { return m.counters.hashChecks.Load() > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.counters.hashChecks.Load() > 0 }, time.Minute, time.Millisecond)
 	after := gather(t, m)
 
 	// What takes a second member, or a fault, is in the tests below and in those of the snapshots and alarms.

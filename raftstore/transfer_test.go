@@ -22,7 +22,7 @@ func TestSecondTransferToSilentMember(t *testing.T) {
 			require.ErrorIs(t, leader.MoveLeader(t.Context(), silent), ErrTransferFailed)
 		}
 		require.NoError(t, leader.MoveLeader(t.Context(), other), "another target has a channel of its own")
-		require.Eventually(t, func() bool { return c.leader(leader.cfg.NodeID, other).cfg.NodeID == other }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return c.leader(leader.cfg.NodeID, other).cfg.NodeID == other }, time.Minute, 10*time.Millisecond)
 		c.network.Heal()
 	})
 }

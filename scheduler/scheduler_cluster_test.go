@@ -67,7 +67,7 @@ func (c *cluster) pod(name string) *corev1.Pod {
 
 func (c *cluster) eventually(what string, holds func() (bool, string)) {
 	c.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		ok, seen := holds()
 		if ok {

@@ -66,7 +66,7 @@ func openMember(t testing.TB) memberKV {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, m.WaitReady(ctx))
 	return memberKV{m, t}

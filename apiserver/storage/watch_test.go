@@ -28,7 +28,7 @@ func putRaw(t testing.TB, e env, key, value string) int64 {
 // events returns the next n events of a watch, as "TYPE name@resourceVersion".
 func events(t testing.TB, w *watch.Watcher, n int) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var got []string
 	for len(got) < n {

@@ -109,7 +109,7 @@ func (d *devProcess) stop(s syscall.Signal) int {
 	require.NoError(d.t, d.cmd.Process.Signal(s))
 	select {
 	case <-d.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		d.t.Fatal("dev did not stop: ", d.logged())
 	}
 	return d.cmd.ProcessState.ExitCode()

@@ -146,7 +146,7 @@ func TestServers(t *testing.T) {
 		s.kill()
 	}
 	c.start() // a cold start, the last one first
-	require.Eventually(t, func() bool { _, _, code := run("store", "status", "--data-dir", c.dir); return code == 0 }, 20*time.Second, 50*time.Millisecond,
+	require.Eventually(t, func() bool { _, _, code := run("store", "status", "--data-dir", c.dir); return code == 0 }, time.Minute, 50*time.Millisecond,
 		"one can look into a member that waits for a quorum")
 	b.start("--join", a.url())
 	b.ready()

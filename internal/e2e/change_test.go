@@ -20,7 +20,7 @@ func TestScaleAndRollout(t *testing.T) {
 		require.Equal(t, "3", k.ok(t, n, "-n", ns, "get", "deployment", "roll", "-o", "jsonpath={.status.readyReplicas}"))
 
 		k.ok(t, n, "-n", ns, "set", "image", "deployment/roll", "hello=kontiki.local/hello:other")
-		eventually(t, 30*time.Second, func() string {
+		eventually(t, time.Minute, func() string {
 			reasons := k.ok(t, n, "-n", ns, "get", "pods", "-o", "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}")
 			if !strings.Contains(reasons, "ImagePull") {
 				return "no pod says that the image cannot be pulled: " + reasons
@@ -122,7 +122,7 @@ func TestDeleteCascades(t *testing.T) {
 				require.Zero(t, count("rs", mode), "foreground: dependents go first")
 			}
 		}
-		eventually(t, 30*time.Second, func() string {
+		eventually(t, time.Minute, func() string {
 			if count("pods", "background") != 0 || count("rs", "background") != 0 {
 				return "dependents of a deleted deployment are still there"
 			}
@@ -188,7 +188,7 @@ func TestQuestions(t *testing.T) {
 		require.Equal(t, "no\n", robot.stdout)
 		require.Contains(t, k.ok(t, n, "auth", "can-i", "--list", "--as=system:serviceaccount:default:default"), "selfsubjectreviews.authentication.k8s.io")
 		proxy := start(t, k, n, "proxy", "--port=0")
-		port := proxy.waitFor(t, `Starting to serve on 127\.0\.0\.1:(\d+)`, 30*time.Second)
+		port := proxy.waitFor(t, `Starting to serve on 127\.0\.0\.1:(\d+)`, time.Minute)
 		require.Contains(t, httpGet(t, "http://127.0.0.1:"+port+"/api/v1/namespaces/default"), `"kind":"Namespace"`)
 	})
 }

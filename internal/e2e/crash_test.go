@@ -70,7 +70,7 @@ func TestKillNine(t *testing.T) {
 		n.kill9()
 		require.Equal(t, before, containerPIDs(), "containers kept their processes, crash %d", crash)
 		require.NoError(t, n.start(), "crash %d", crash)
-		require.NoError(t, n.waitServing(30*time.Second), "crash %d: %s", crash, n.logTail())
+		require.NoError(t, n.waitServing(time.Minute), "crash %d: %s", crash, n.logTail())
 	}
 	cancel()
 	writers.Wait()

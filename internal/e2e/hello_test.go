@@ -67,11 +67,11 @@ func TestWatchFromKubectl(t *testing.T) {
 		ns := namespace(t, n)
 		watch := start(t, k, n, "-n", ns, "get", "pods", "-w", "--output-watch-events")
 		k.okInput(t, n, deployment("w", 1), "-n", ns, "apply", "-f", "-")
-		watch.waitFor(t, `(?m)^ADDED +w-\S+ +0/1 +(?:Pending|ContainerCreating)`, 30*time.Second)
-		watch.waitFor(t, `(?m)^MODIFIED +w-\S+ +1/1 +Running`, 30*time.Second)
+		watch.waitFor(t, `(?m)^ADDED +w-\S+ +0/1 +(?:Pending|ContainerCreating)`, time.Minute)
+		watch.waitFor(t, `(?m)^MODIFIED +w-\S+ +1/1 +Running`, time.Minute)
 		k.ok(t, n, "-n", ns, "delete", "deployment", "w")
-		watch.waitFor(t, `(?m)^MODIFIED +w-\S+ +1/1 +Terminating`, 30*time.Second)
-		watch.waitFor(t, `(?m)^DELETED +w-`, 30*time.Second)
+		watch.waitFor(t, `(?m)^MODIFIED +w-\S+ +1/1 +Terminating`, time.Minute)
+		watch.waitFor(t, `(?m)^DELETED +w-`, time.Minute)
 	})
 }
 
@@ -108,7 +108,7 @@ func TestPortForward(t *testing.T) {
 		k.okInput(t, n, deployment("pf", 1), "-n", ns, "apply", "-f", "-")
 		k.ok(t, n, "-n", ns, "rollout", "status", "deployment/pf", "--timeout=60s")
 		forward := start(t, k, n, "-n", ns, "port-forward", "deployment/pf", ":8080")
-		port := forward.waitFor(t, `Forwarding from 127\.0\.0\.1:(\d+)`, 30*time.Second)
+		port := forward.waitFor(t, `Forwarding from 127\.0\.0\.1:(\d+)`, time.Minute)
 		for range 20 {
 			require.Contains(t, httpGet(t, "http://127.0.0.1:"+port+"/"), "pf-")
 		}

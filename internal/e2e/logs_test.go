@@ -38,6 +38,6 @@ spec:
 		previous := strings.Fields(k.ok(t, n, "-n", ns, "logs", "p", "--previous"))
 		require.NotEmpty(t, previous)
 		require.Len(t, strings.Split(strings.TrimSpace(k.ok(t, n, "-n", ns, "logs", "p", "--previous", "--tail=7")), "\n"), 7)
-		follow.waitFor(t, `line 100`, 30*time.Second)
+		follow.waitFor(t, `line 100`, time.Minute)
 	})
 }

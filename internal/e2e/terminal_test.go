@@ -24,10 +24,10 @@ func TestExecTerminal(t *testing.T) {
 		terminal, screen := startInTerminal(t, k, n, "-n", ns, "exec", "-it", "deployment/tty", "--", "/hello", "upper")
 		_, err := io.WriteString(terminal, "kon-tiki\n")
 		require.NoError(t, err)
-		screen.waitFor(t, `KON-TIKI\r\n`, 30*time.Second)
+		screen.waitFor(t, `KON-TIKI\r\n`, time.Minute)
 		_, err = io.WriteString(terminal, "\x04") // end of input, typed
 		require.NoError(t, err)
-		eventually(t, 30*time.Second, func() string {
+		eventually(t, time.Minute, func() string {
 			if screen.closed.Load() {
 				return ""
 			}

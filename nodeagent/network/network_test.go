@@ -113,7 +113,7 @@ func TestKillOrphans(t *testing.T) {
 	require.NoError(t, other.Start())
 	waited := make(chan error, 1)
 	go func() { waited <- plugin.Wait() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, KillOrphans(ctx, dir))
 	require.Error(t, <-waited)

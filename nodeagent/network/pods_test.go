@@ -136,7 +136,7 @@ func send(from, to *netnstest.Space, address netip.Addr, size int) (seen string,
 			return
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		b, err := io.ReadAll(conn)
 		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
 		got <- received{len(b), host, err}
@@ -146,7 +146,7 @@ func send(from, to *netnstest.Space, address netip.Addr, size int) (seen string,
 	if err != nil {
 		return "", err
 	}
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, err = conn.Write(bytes.Repeat([]byte("x"), size))
 	err = errors.Join(err, conn.Close())
 	r := <-got

@@ -79,7 +79,7 @@ func parent(t *testing.T, pid int) int {
 
 // waitLog waits until a container has written text.
 func (h *host) waitLog(id, text string) {
-	require.Eventually(h.t, func() bool { return strings.Contains(h.log(id), text) }, 20*time.Second, 5*time.Millisecond, "no %q in the log", text)
+	require.Eventually(h.t, func() bool { return strings.Contains(h.log(id), text) }, time.Minute, 5*time.Millisecond, "no %q in the log", text)
 }
 
 // stopTime stops a container with a grace period and returns how long it took.

@@ -101,10 +101,10 @@ func TestExecTerminal_ND11(t *testing.T) {
 	}()
 	_, err := typed.Write([]byte("word\n"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return strings.Contains(shown.String(), "WORD") }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(shown.String(), "WORD") }, time.Minute, 5*time.Millisecond)
 	require.Contains(t, shown.String(), "word\r\n", "the terminal echoes")
 	var pid int
-	require.Eventually(t, func() bool { pid = processNamed(h.pid(id), "upper"); return pid != 0 }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { pid = processNamed(h.pid(id), "upper"); return pid != 0 }, time.Minute, 5*time.Millisecond)
 	require.Eventually(t, func() bool {
 		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", pid), os.O_RDWR|unix.O_NOCTTY, 0)
 		if err != nil {
@@ -150,7 +150,7 @@ func TestExecSync(t *testing.T) {
 
 	_, err := h.client.ExecSync(t.Context(), &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"/hello", "trap", "ignore"}, Timeout: 1})
 	require.ErrorContains(t, err, "DeadlineExceeded")
-	require.Eventually(t, func() bool { return processNamed(h.pid(id), "trap") == 0 }, 20*time.Second, 5*time.Millisecond, "the command is killed")
+	require.Eventually(t, func() bool { return processNamed(h.pid(id), "trap") == 0 }, time.Minute, 5*time.Millisecond, "the command is killed")
 	_, err = h.client.ExecSync(t.Context(), &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"/none"}})
 	require.ErrorContains(t, err, "/none")
 	files, err := os.ReadDir(h.cfg.StateDir + "/containers/" + id)
@@ -189,7 +189,7 @@ func TestAttach(t *testing.T) {
 	}()
 	_, err = typed.Write([]byte("word\n"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return strings.Contains(shown.String(), "WORD") }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(shown.String(), "WORD") }, time.Minute, 5*time.Millisecond)
 	cancel()
 	require.Error(t, <-done)
 	require.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, h.status(id).State, "leaving does not end it")
@@ -199,7 +199,7 @@ func TestPortForward(t *testing.T) {
 	h := newHost(t)
 	p := h.runPod(h.sandboxConfig("forward"))
 	id := p.start(containerConfig("main", "serve", "127.0.0.1:8080"))
-	require.Eventually(t, func() bool { return h.exec(id, "get", "http://127.0.0.1:8080/").ExitCode == 0 }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return h.exec(id, "get", "http://127.0.0.1:8080/").ExitCode == 0 }, time.Minute, 20*time.Millisecond)
 	resp, err := h.client.PortForward(t.Context(), &runtimeapi.PortForwardRequest{PodSandboxId: p.id, Port: []int32{8080}})
 	require.NoError(t, err)
 	u, err := url.Parse(resp.Url)

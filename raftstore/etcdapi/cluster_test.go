@@ -121,7 +121,7 @@ func TestMoveLeader(t *testing.T) {
 		}
 		_, err = m.client(t).MoveLeader(ctx, memberID(target))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return m.Leader().ID == target }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return m.Leader().ID == target }, time.Minute, time.Millisecond)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestWithoutQuorum(t *testing.T) {
 			break
 		}
 	}
-	require.Eventually(t, func() bool { return !members[0].HasLeader() }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !members[0].HasLeader() }, time.Minute, 10*time.Millisecond)
 	_, err = c.Get(clientv3.WithRequireLeader(ctx), "k", clientv3.WithSerializable())
 	require.ErrorIs(t, err, rpctypes.ErrNoLeader)
 }

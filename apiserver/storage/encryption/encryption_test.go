@@ -246,11 +246,11 @@ func TestReload(t *testing.T) {
 	}
 	require.True(t, writesWith("one"))
 	replace(t, path, "{secretbox: {keys: ["+key("two", "b")+", "+key("one", "a")+"]}}")
-	require.Eventually(t, func() bool { return writesWith("two") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return writesWith("two") }, time.Minute, time.Millisecond)
 	require.NoError(t, os.WriteFile(path, []byte("nothing"), 0o600))
-	require.Eventually(t, func() bool { return reloads(t, e, "failure") == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return reloads(t, e, "failure") == 1 }, time.Minute, time.Millisecond)
 	require.True(t, writesWith("two"))
 	replace(t, path, "{secretbox: {keys: ["+key("three", "c")+", "+key("two", "b")+"]}}")
-	require.Eventually(t, func() bool { return writesWith("three") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return writesWith("three") }, time.Minute, time.Millisecond)
 	require.EqualValues(t, 2, reloads(t, e, "success"))
 }

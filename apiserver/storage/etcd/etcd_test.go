@@ -30,7 +30,7 @@ func openMember(t *testing.T) *raftstore.Member {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, m.WaitReady(ctx))
 	return m

@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long something may take that ought to happen soon.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func put(key string) mvcc.TxnRequest {
 	return mvcc.TxnRequest{Then: []mvcc.Op{{Put: &mvcc.PutRequest{Key: []byte(key)}}}}
