@@ -138,14 +138,12 @@ func digestOf(rows []*registry.Resource) string {
 
 // build makes a document. c.mu is held.
 func (c *cache) build(name string, typed, customs []*registry.Resource) (*document, error) {
-	var fragments []*fragment
+	fragments, err := c.fragmentsOf(customs)
+	if err != nil {
+		return nil, err
+	}
 	refers := map[reflect.Type]bool{}
-	for _, r := range customs {
-		f, err := c.fragment(r)
-		if err != nil {
-			return nil, err
-		}
-		fragments = append(fragments, f)
+	for _, f := range fragments {
 		for _, t := range f.refers {
 			refers[t] = true
 		}
@@ -171,17 +169,28 @@ func (c *cache) build(name string, typed, customs []*registry.Resource) (*docume
 	return doc, nil
 }
 
-// fragment is that of a row, made now if it has none. c.mu is held.
-func (c *cache) fragment(r *registry.Resource) (*fragment, error) {
-	key := keyOf(r)
-	if f := c.fragments[key]; f != nil {
-		return f, nil
+// fragmentsOf are those of rows, made now where there are none. c.mu is held.
+func (c *cache) fragmentsOf(rows []*registry.Resource) ([]*fragment, error) {
+	fragments := make([]*fragment, len(rows))
+	var missing []int
+	for i, r := range rows {
+		if fragments[i] = c.fragments[keyOf(r)]; fragments[i] == nil {
+			missing = append(missing, i)
+		}
 	}
-	f, err := c.newFragment(r)
-	if err == nil {
-		c.fragments[key] = f
+	err := abreast(len(missing), func(n int) error {
+		f, err := c.newFragment(rows[missing[n]])
+		if err == nil {
+			fragments[missing[n]] = f
+		}
+		return err
+	})
+	for _, i := range missing {
+		if fragments[i] != nil {
+			c.fragments[keyOf(rows[i])] = fragments[i]
+		}
 	}
-	return f, err
+	return fragments, err
 }
 
 // frameOf is a document without its custom resources. That of all rows is large, and kept; the others are not.
@@ -224,15 +233,13 @@ func (c *cache) protobufOf(open encodedFrame, fragments []*fragment) (parts, err
 	if err != nil {
 		return nil, err
 	}
-	out := parts{first}
-	for _, f := range fragments {
-		p, err := f.protobuf(c.dialect)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, p)
-	}
-	return out, nil
+	out := make(parts, 1+len(fragments))
+	out[0] = first
+	err = abreast(len(fragments), func(i int) (err error) {
+		out[1+i], err = fragments[i].protobuf(c.dialect)
+		return err
+	})
+	return out, err
 }
 
 // protobuf is made when the first client asks for it.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"sync/atomic"
 	"testing"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
@@ -23,14 +24,14 @@ import (
 )
 
 // customRow is one whose definition says something, and counts how often it is asked.
-func customRow(group, kind, plural, says string, asked *int) *registry.Resource {
+func customRow(group, kind, plural, says string, asked *atomic.Int64) *registry.Resource {
 	return &registry.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural},
 		Kind:                 kind, Digest: says, Prefix: "/registry/" + group + "/" + plural,
 		New:     func() runtime.Object { return &unstructured.Unstructured{} },
 		NewList: func() runtime.Object { return &unstructured.UnstructuredList{} },
 		Model: func(bool, func(reflect.Type) spec.Schema) (*spec.Schema, error) {
-			*asked++
+			asked.Add(1)
 			out := object()
 			return out.WithDescription(says), nil
 		},
@@ -48,7 +49,7 @@ func TestDocumentsFollowFragments(t *testing.T) {
 	table := registry.Builtin(registry.Options{})
 	base := NewBase(table)
 	two, three := newCache(v2, table, base), newCache(v3, table, base)
-	asked := 0
+	var asked atomic.Int64
 	boat, raft := customRow("example.com", "Boat", "boats", "a boat", &asked), customRow("example.com", "Raft", "rafts", "a raft", &asked)
 	odd := customRow("core.api.k8s.io", "Pod", "pods", "not a pod", &asked)
 	hashes := map[string]bool{}
@@ -89,17 +90,17 @@ func TestDocumentsFollowFragments(t *testing.T) {
 	check()
 	require.NoError(t, table.Add(boat, raft, odd))
 	check(boat, raft, odd)
-	require.Equal(t, 6, asked)
+	require.EqualValues(t, 6, asked.Load())
 
 	changed := customRow("example.com", "Boat", "boats", "another boat", &asked)
 	require.NoError(t, table.Replace([]*registry.Resource{boat}, []*registry.Resource{changed}))
 	check(changed, raft, odd)
-	require.Equal(t, 8, asked, "of the others nothing is made anew")
+	require.EqualValues(t, 8, asked.Load(), "of the others nothing is made anew")
 
 	same := customRow("example.com", "Raft", "rafts", "a raft", &asked)
 	require.NoError(t, table.Replace([]*registry.Resource{raft, changed, odd}, []*registry.Resource{same}))
 	check(same)
-	require.Equal(t, 8, asked)
+	require.EqualValues(t, 8, asked.Load())
 	require.Len(t, two.fragments, 1)
 	require.NoError(t, table.Replace([]*registry.Resource{same}, nil))
 	_, err := three.get("apis/example.com/v1")
