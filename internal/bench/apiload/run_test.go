@@ -15,6 +15,7 @@ import (
 var (
 	each = flag.Duration("each", 50*time.Millisecond, "how long each load runs")
 	only = flag.String("only", "", "the loads to run")
+	many = flag.Int("definitions", 5, "how many definitions are installed")
 )
 
 // All loads run and succeed on a control plane. For a profile of the server and client together:
@@ -24,7 +25,7 @@ func TestLoads(t *testing.T) {
 		t.Skip("-short: thousands of pods are made")
 	}
 	cluster := testcluster.Start(t)
-	config := Config{REST: cluster.REST(pki.Admin), Each: *each, Definitions: 5, Report: func(what, figure, aim string) {
+	config := Config{REST: cluster.REST(pki.Admin), Each: *each, Definitions: *many, Report: func(what, figure, aim string) {
 		require.NotEmpty(t, figure)
 		t.Logf("%-50s %s", what, figure)
 	}}
