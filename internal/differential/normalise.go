@@ -21,7 +21,7 @@ var variables = []struct {
 	{regexp.MustCompile(`in record \(\d+\)`), "in record (<rv>)"},
 	{regexp.MustCompile(`in object meta: \d+$`), "in object meta: <rv>"},
 	{regexp.MustCompile(`(:|Duplicate value: )3[012]\d\d\d\b`), "$1<node port>"},
-	{regexp.MustCompile(`^\d{1,2}s$`), "<age>"}, // of a row
+	{regexp.MustCompile(`^(\d{1,3}s|[2-9]m(\d{1,2}s)?|[1-9]\dm)$`), "<age>"}, // of a row
 	{regexp.MustCompile(`0x[0-9a-f]{6,}`), "<pointer>"},
 	{regexp.MustCompile(`Bad_[a-z0-9]{5}`), "Bad_<random>"}, // a generateName of the corpus
 	// What a refused patch had made of the object: each of its fields is compared where the object is answered.
