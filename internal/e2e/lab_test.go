@@ -131,6 +131,10 @@ func TestLab(t *testing.T) {
 			part.run(l)
 		})
 	}
+	other := &labCLI{t: t, dir: filepath.Join(t.TempDir(), "other")}
+	out, err := other.run("up")
+	require.Error(t, err)
+	require.Contains(t, out, "another lab is up") // and that one is whole, as the scenarios show
 	labScenarios(l)
 	cgroup := l.cgroup()
 	l.ok("down")

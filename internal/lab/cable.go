@@ -40,6 +40,7 @@ func (h *Host) connect() error {
 		return fmt.Errorf("lab: network namespace %s: %w", h.namespace(), err)
 	}
 	defer space.Close()
+	h.made = true
 	bridge, err := netlink.LinkByName(bridgeName)
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
@@ -94,6 +95,9 @@ func (l *Lab) removeNetwork() error {
 		}
 		relayEnd, _ := h.relayEnds()
 		failed = errors.Join(failed, removeLink(h.outer()), removeLink(relayEnd))
+	}
+	if !l.bridged {
+		return failed
 	}
 	return errors.Join(failed, removeLink(bridgeName))
 }

@@ -13,7 +13,8 @@
 // made by a process (relay.go), and clocks moved in the vDSO of one (clock.go), so that both work on every kernel.
 //
 // Invariants:
-//   - All names on this machine begin with "kontiki-lab"; one lab runs at a time in a network namespace.
+//   - All names on this machine begin with "kontiki-lab"; one lab runs at a time on a machine, as the names of
+//     network namespaces are the machine's (claim.go).
 //   - Down leaves nothing: no process, namespace, interface, mount, cgroup or file, whatever state the lab is in.
 //   - A pid is only ever signalled if the process still is one of the lab's: by its command line (process.go), or its cgroup.
 //

@@ -7,6 +7,8 @@ var (
 	ErrNoLab = errors.New("no lab is up: start one with kontiki lab up")
 	// ErrUp says that one is up already.
 	ErrUp = errors.New("a lab is up already: kontiki lab down ends it")
+	// ErrOther says that another one is up, in another directory or network namespace: its machines have the same names.
+	ErrOther = errors.New("another lab is up on this machine: end it with kontiki lab down --dir DIR, in its network namespace")
 	// ErrElsewhere says that the lab was made in another network namespace, where alone its commands can work.
 	ErrElsewhere = errors.New("this lab is in another network namespace: use another --dir, or nsenter")
 	// ErrNoHost says that the lab has no machine of a name.

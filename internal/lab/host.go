@@ -26,7 +26,8 @@ type Host struct {
 
 	Relay process `json:"relay"` // delays what the machine sends; see delay.go
 
-	lab *Lab
+	lab  *Lab
+	made bool // by this process: its network namespace
 }
 
 func (h *Host) dir() string       { return filepath.Join(h.lab.Dir, h.Name) }

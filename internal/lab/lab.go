@@ -42,6 +42,8 @@ type Lab struct {
 	Place string  `json:"place,omitempty"`
 	Front process `json:"front"`
 	Hosts []*Host `json:"hosts"`
+
+	bridged bool // the bridge is this lab's
 }
 
 // Open reads the lab in a directory; ErrNoLab if there is none, ErrElsewhere if this process is not where it was made. Whoever
@@ -58,7 +60,7 @@ func Open(dir string) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
-	l := &Lab{Dir: dir}
+	l := &Lab{Dir: dir, bridged: true}
 	if err := json.Unmarshal(data, l); err != nil {
 		return nil, fmt.Errorf("lab: %s: %w", filepath.Join(dir, stateFile), err)
 	}

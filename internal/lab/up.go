@@ -46,6 +46,9 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
+	if err := refuseOther(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
@@ -68,6 +71,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		l.add(fmt.Sprint("a", i+1), false, o.DualStack)
 	}
 	if err := l.up(ctx, o.Progress); err != nil {
+		l.forgetUnmade()
 		return nil, errors.Join(err, l.remove(), os.Remove(filepath.Join(l.Dir, stateFile)))
 	}
 	return l, nil
@@ -98,6 +102,7 @@ func (l *Lab) up(ctx context.Context, progress io.Writer) error {
 	if err := l.makeBridge(); err != nil {
 		return err
 	}
+	l.bridged = true
 	for _, h := range l.Hosts {
 		if err := errors.Join(h.connect(), h.makeCgroup()); err != nil {
 			return err
