@@ -135,8 +135,9 @@ const (
 	heartbeatTimeout   = time.Second
 	electionTimeout    = time.Second
 	leaderLeaseTimeout = 500 * time.Millisecond
-	// commitTimeout is how soon followers hear of a commit when nothing else is sent to them.
-	commitTimeout = 20 * time.Millisecond
+	// commitTimeout is how often, once to twice, followers are sent the commit index when nothing else is sent to them. One that
+	// was started anew needs it; of new commits they hear sooner (notices.go).
+	commitTimeout = 100 * time.Millisecond
 	// maxAppendEntries times maxEntryBytes is about the most that one AppendEntries carries: 8 MiB.
 	maxAppendEntries = 32
 )

@@ -279,7 +279,7 @@ func TestHeartbeatsGoThroughMainLoop(t *testing.T) {
 	var ends []transport
 	for _, name := range []string{"a", "b"} {
 		m := newMux(n.Join(name), anyone, nil)
-		tr := newTransport(m, Config{Log: quiet()}, nil)
+		tr := newTransport(m, Config{Log: quiet()}, nil, nil)
 		defer func() {
 			tr.CloseStreams()
 			require.NoError(t, errors.Join(tr.Close(), m.close()))

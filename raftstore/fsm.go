@@ -17,6 +17,7 @@ type fsm struct {
 	lessor  *lessor   // hears of leases that come and go; may be nil
 	meter   *fsmMeter // counts what is applied; may be nil
 	noSpace *noSpace  // hears of alarms; may be nil
+	commits *commits  // hears that there are more; may be nil
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -24,6 +25,7 @@ var _ raft.BatchingFSM = (*fsm)(nil)
 // ApplyBatch implements raft.BatchingFSM. The answer to an entry is a []mvcc.Result, one for each
 // proposal; nil if the store had the entry already.
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	f.commits.grew()
 	answers := make([]any, len(logs))
 	for i, l := range logs {
 		answers[i] = f.Apply(l)

@@ -88,7 +88,8 @@ func (m *Member) startRaft() error {
 	}
 	logs := leaderlog.New(cached, m.cfg.Log)
 	m.unwritten = logs
-	m.transport = newTransport(m.mux, m.cfg, logs.Written)
+	news := &commits{}
+	m.transport = newTransport(m.mux, m.cfg, logs.Written, news)
 	m.lessor = newLessor(m.store, m.cfg)
 	m.noSpace = &noSpace{store: m.store}
 	rc := m.cfg.raftConfig()
@@ -100,16 +101,17 @@ func (m *Member) startRaft() error {
 	}
 	voting := newElectorate(m.transport, m.raftID(), m.guard)
 	snapshots := heldSnapshots{m.snapshots, m.transport.sending}
-	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied, m.noSpace}, voting.log, m.log, snapshots, voting)
+	m.raft, err = raft.NewRaft(rc, &fsm{m.store, m.lessor, &m.counters.applied, m.noSpace, news}, voting.log, m.log, snapshots, voting)
 	if err != nil {
 		return errors.Join(err, voting.Close())
 	}
 	voting.of(m.raft)
+	news.of(m.raft)
 	logs.Of(m.raft)
 	m.proposer = newProposer(m.raft, m.cfg.RequestTimeout)
 	m.proposer.start()
 	m.forwarder = newForwarder(m.mux)
-	m.readIndex = newReadIndex(m.raft, m.store, &quorum{m.raft, m.raftID(), m.forwarder})
+	m.readIndex = newReadIndex(m.raft, m.store, &quorum{m.raft, m.raftID(), m.forwarder}, news)
 	m.lessor.start(m.raft, m.proposer, m.readIndex)
 	srv.raft, srv.proposer, srv.readIndex, srv.lessor, srv.member = m.raft, m.proposer, m.readIndex, m.lessor, m
 	return nil

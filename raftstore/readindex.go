@@ -22,6 +22,7 @@ type readIndex struct {
 	raft   *raft.Raft
 	store  *mvcc.Store
 	quorum *quorum
+	news   *commits
 	queue  chan readWaiter // bounded; a caller waits, with its context, while it is full
 	stop   chan struct{}
 	group  sync.WaitGroup
@@ -36,8 +37,8 @@ type readAnswer struct {
 	err   error
 }
 
-func newReadIndex(r *raft.Raft, store *mvcc.Store, q *quorum) *readIndex {
-	x := &readIndex{raft: r, store: store, quorum: q, queue: make(chan readWaiter, maxQueue), stop: make(chan struct{})}
+func newReadIndex(r *raft.Raft, store *mvcc.Store, q *quorum, news *commits) *readIndex {
+	x := &readIndex{raft: r, store: store, quorum: q, news: news, queue: make(chan readWaiter, maxQueue), stop: make(chan struct{})}
 	x.group.Go(x.run)
 	return x
 }
@@ -104,6 +105,7 @@ func (x *readIndex) confirm() (uint64, error) {
 			return 0, fmt.Errorf("%w: %w", ErrNotLeader, err)
 		}
 		x.barrierTerm = term
+		x.news.grew() // followers that have to wait for what it is about, too
 	}
 	index := x.store.Applied()
 	return index, x.quorum.confirm(term)

@@ -24,7 +24,7 @@ func RecoverQuorum(ctx context.Context, cfg Config) error {
 	m := &Member{cfg: cfg}
 	if err = m.openFiles(); err == nil {
 		m.mux = newMux(m.cfg.Network, func(net.Conn) error { return ErrClosed }, func(net.Conn) {})
-		m.transport = newTransport(m.mux, m.cfg, nil)
+		m.transport = newTransport(m.mux, m.cfg, nil, nil)
 		m.forwarder = newForwarder(m.mux)
 		err = m.recoverQuorum(ctx)
 	}

@@ -28,7 +28,8 @@ const (
 type transport struct {
 	*raft.NetworkTransport
 	sending *sending
-	written written // nil in tests of the transport alone
+	written written  // nil in tests of the transport alone
+	commits *commits // nil in those, too
 }
 
 var _ raft.WithPreVote = transport{}
@@ -36,14 +37,14 @@ var _ raft.WithPreVote = transport{}
 // SetHeartbeatHandler implements raft.Transport, by ignoring raft's handler.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-func newTransport(m *mux, c Config, w written) transport {
+func newTransport(m *mux, c Config, w written, news *commits) transport {
 	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  &raftStream{mux: m, closed: make(chan struct{})},
 		MaxPool: transportPool,
 		Timeout: transportTimeout,
 		Logger:  raftLogger(c.Log),
 	})
-	return transport{NetworkTransport: network, sending: &sending{meter: newSnapshotMeter()}, written: w}
+	return transport{NetworkTransport: network, sending: &sending{meter: newSnapshotMeter()}, written: w, commits: news}
 }
 
 // raftStream is raft's share of a mux.
