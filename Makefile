@@ -156,6 +156,15 @@ bench-api: bin/kontiki ## the API loads of the bench beside a kube-apiserver wit
 e2e: build bin/site-operator nft ## run the end-to-end tests alone (needs root)
 	CGO_ENABLED=0 $(GO) test -count=1 -v ./internal/e2e/...
 
+# Where the image of a machine is made, and a bin/ of another version to upgrade from.
+MACHINES_IMAGE ?= $(HOME)/.cache/kontiki-machines/image
+OLD_BIN        ?=
+
+.PHONY: three-machines
+three-machines: build ## follow docs/three-nodes.md and drills on three Debian machines with systemd, as root (needs systemd-container, mmdebstrap, a Debian mirror)
+	mkdir -p $(dir $(MACHINES_IMAGE))
+	$(STATIC) test -count=1 -vet=off -timeout 60m -v ./internal/machines -machines.image "$(MACHINES_IMAGE)" -machines.old "$(OLD_BIN)"
+
 .PHONY: validations
 validations: ## write the declared validation anew, from the +k8s: tags of k8s.io/api
 	apiserver/registry/validations/generate

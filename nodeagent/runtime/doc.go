@@ -25,6 +25,9 @@
 // Nothing here is held in memory that the files and shims cannot give back, so kill -9 of the
 // agent leaves running containers alone and loses no exit code.
 //
+// With cgroup v1 and v2 alike: limits go to the controllers of v1 where they are mounted, and to v2 otherwise (host.go). The
+// tests of this package run on v1 in CI; on v2 alone they were run in a virtual machine of Debian 12.
+//
 // Read runtime.go first, then sandbox.go, container.go and start.go.
 //
 // Not yet: user namespaces, seccomp profiles (runc built without cgo tags has none, so

@@ -42,7 +42,7 @@ func (h *host) startChild() *child {
 	require.Eventually(h.t, func() bool {
 		_, err := h.client.Version(h.t.Context(), &runtimeapi.VersionRequest{})
 		return err == nil
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	return c
 }
 
