@@ -15,7 +15,7 @@ import (
 // TestExpiredCluster_RB06.
 
 // TestRollingUpgradeAndColdStart_RF12: servers get another version one after the other, while the others take writes; then all
-// lose power, and any two of them serve again.
+// lose power, and any two of them serve again, in all six orders.
 func TestRollingUpgradeAndColdStart_RF12(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs three servers")
@@ -36,19 +36,25 @@ func TestRollingUpgradeAndColdStart_RF12(t *testing.T) {
 	}
 	a.store("hash")
 
-	for _, s := range all {
-		s.kill()
+	for _, order := range [][]*testServer{{a, b, c}, {a, c, b}, {b, a, c}, {b, c, a}, {c, a, b}, {c, b, a}} {
+		first, second, third := order[0], order[1], order[2]
+		for _, s := range all {
+			s.kill()
+		}
+		first.start("--join", third.url()) // as the unit has it, and nobody is there
+		second.start("--join", third.url())
+		first.ready()
+		second.ready()
+		name := "without-" + third.name + "-after-" + first.name
+		first.kubectl("create", "configmap", name)
+		third.start("--join", first.url())
+		third.ready()
+		a.voters(3)
+		require.Equal(t, "configmap/"+name, third.kubectl("get", "configmap", name, "-o", "name"))
 	}
-	b.start("--join", a.url()) // as the unit has it, and a is not there
-	c.start("--join", a.url())
-	b.ready()
-	c.ready()
 	for _, s := range all {
 		c.kubectl("get", "configmap", "without-"+s.name)
 	}
-	a.start("--join", b.url())
-	a.ready()
-	a.voters(3)
 }
 
 // TestBackupAndRestore: a cluster with running pods goes back to a snapshot: objects that were deleted since are there with
