@@ -58,20 +58,31 @@ type death struct {
 	stalled time.Duration
 }
 
-// doomed are how many pods there are to be killed, of one Service that stays.
-const doomed = 4
+const (
+	// doomed are how many pods there are to be killed, of one Service that stays.
+	doomed = 4
+	// deathsLeast is how many die, however short the soak is.
+	deathsLeast = 4
+)
 
-// watchDeaths kills until ctx ends.
+// watchDeaths kills until ctx ends, and there have been some. It returns when there are pods to kill.
 func watchDeaths(ctx context.Context, s *soak, users *sync.WaitGroup) *deaths {
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx)) // what has begun is checked
+	s.t.Cleanup(stop)
 	d := &deaths{soak: s, reach: watchReach(asking, s.labCLI, users)}
+	eventually(s.t, time.Minute, func() string {
+		if len(d.alive(asking)) == 0 {
+			return "no pod has traffic"
+		}
+		return ""
+	})
 	users.Go(func() {
 		defer stop()
-		for n := 0; ctx.Err() == nil && !s.t.Failed(); n++ {
-			if one := d.kill(ctx, d.alive(ctx), n%2 == 0); one != nil {
+		for n := 0; (ctx.Err() == nil || n < deathsLeast) && !s.t.Failed(); pauseFor(asking, 200*time.Millisecond) {
+			if one := d.kill(asking, d.alive(asking), n%2 == 0); one != nil {
 				d.follow(asking, one)
+				n++
 			}
-			pauseFor(ctx, 200*time.Millisecond)
 		}
 	})
 	return d

@@ -63,11 +63,11 @@ func TestLabSoak(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), *labDuration)
 	defer cancel()
 	var users sync.WaitGroup
+	s.deaths = watchDeaths(ctx, s, &users)
 	for _, through := range []string{"lab", "s1", "s2", "s3"} {
 		users.Go(func() { s.writeEpochs(ctx, through) })
 	}
 	s.churn.start(ctx, &users)
-	s.deaths = watchDeaths(ctx, s, &users)
 	s.breakThings(ctx)
 	users.Wait()
 
