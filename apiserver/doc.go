@@ -7,7 +7,7 @@
 // Each stage is a file:
 //
 //	server.go      configuration, life and listeners; chain.go: the order of the stages; stackroom.go
-//	connection.go  what is kept for a connection; body.go: bodies are read before anybody takes a seat
+//	connection.go  what is kept for a connection; body.go: bodies are read before anybody takes a seat; bodytime.go
 //	recovery.go    a panic is a 500 for that request alone
 //	requestid.go   the audit id, which also travels into the raft entry; requestlog.go: and into the log
 //	warnings.go    what the client is told beside the answer; deprecation.go
@@ -50,7 +50,7 @@
 //	serverlease.go serverendpoints.go    its place among the servers
 //	follow.go      keeping itself as objects of the cluster say
 //	definitions.go definitionwork.go     custom resources (package customresources); apiservices.go: aggregated ones
-//	health.go metrics.go                 what it says of itself
+//	health.go metrics.go                 what it says of itself; storecheck.go
 //
 // Read target.go first, then create.go: every other verb is a variation of it.
 //
