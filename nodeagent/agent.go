@@ -186,7 +186,11 @@ func (a *Agent) event(pod *corev1.Pod, c *corev1.Container, kind, reason, messag
 
 // logDir is where the runtime writes the logs of a pod's containers.
 func (a *Agent) logDir(pod *corev1.Pod) string {
-	return filepath.Join(a.cfg.DataDir, "logs", pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
+	return a.logDirOf(pod.Namespace, pod.Name, string(pod.UID))
+}
+
+func (a *Agent) logDirOf(namespace, name, uid string) string {
+	return filepath.Join(a.cfg.DataDir, "logs", namespace+"_"+name+"_"+uid)
 }
 
 func (a *Agent) hostIPs() []string { return a.cfg.NodeIPs }

@@ -63,7 +63,7 @@ func ContainerConfig(ctx context.Context, pod *corev1.Pod, c *corev1.Container, 
 		Mounts:      mounts,
 		Labels:      containerLabels(pod, c, in.Node),
 		Annotations: containerAnnotations(pod, c, in),
-		LogPath:     filepath.Join(c.Name, fmt.Sprintf("%d.log", in.Attempt)),
+		LogPath:     LogPath(c.Name, in.Attempt),
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,
 		Tty:         c.TTY,
@@ -80,6 +80,11 @@ func terminationPath(c *corev1.Container) string {
 		return corev1.TerminationMessagePathDefault
 	}
 	return c.TerminationMessagePath
+}
+
+// LogPath is where a container's log is, below its pod's directory for logs.
+func LogPath(container string, attempt uint32) string {
+	return filepath.Join(container, fmt.Sprintf("%d.log", attempt))
 }
 
 func containerLabels(pod *corev1.Pod, c *corev1.Container, node string) map[string]string {
