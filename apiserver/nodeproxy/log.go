@@ -42,6 +42,29 @@ func (p *Proxy) logs(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, no
 	if err := hosted(pod, node); err != nil {
 		return err
 	}
+	location, err := agentURL(node, "/containerLogs/"+pod.Namespace+"/"+pod.Name+"/"+name, forwarded(pod, query))
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(r.Context())
+	defer end()
+	resp, err := p.ask(ctx, location)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if isSocket {
+		sendSocket(w, r, resp.Body, end)
+		return nil
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	w.WriteHeader(http.StatusOK)
+	copyFlushing(w, resp.Body)
+	return nil
+}
+
+// forwarded are the options that the agent is told, and which pod of that name is meant.
+func forwarded(pod *corev1.Pod, query url.Values) url.Values {
 	forward := url.Values{"uid": {string(pod.UID)}}
 	for _, key := range []string{"follow", "previous", "timestamps"} {
 		if truthy(query, key) {
@@ -53,32 +76,24 @@ func (p *Proxy) logs(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, no
 			forward.Set(key, v)
 		}
 	}
-	location, err := agentURL(node, "/containerLogs/"+pod.Namespace+"/"+pod.Name+"/"+name, forward)
-	if err != nil {
-		return err
-	}
-	ctx, end := context.WithCancel(r.Context())
-	defer end()
+	return forward
+}
+
+// ask sends a GET to an agent; anything but 200 is an error, and then there is no body to close.
+func (p *Proxy) ask(ctx context.Context, location *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), nil)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return nil, apierrors.NewInternalError(err)
 	}
 	resp, err := p.agent.RoundTrip(req)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return nil, apierrors.NewInternalError(err)
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return refusal(resp)
+		defer resp.Body.Close()
+		return nil, refusal(resp)
 	}
-	if isSocket {
-		sendSocket(w, r, resp.Body, end)
-		return nil
-	}
-	w.Header().Set("Content-Type", "text/plain")
-	w.WriteHeader(http.StatusOK)
-	copyFlushing(w, resp.Body)
-	return nil
+	return resp, nil
 }
 
 // refusal turns an agent's error answer into a status of the API.
