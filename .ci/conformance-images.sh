@@ -57,6 +57,7 @@ program() {
 
 missing() { [ ! -e "$images/$1.tar" ]; }
 
+kubernetes=$(cd "$CONFORMANCE" && "$GO" list -mod=mod -m -f '{{.Dir}}' k8s.io/kubernetes)
 CGO_ENABLED=0 "$GO" build -o "$work/mktree" ./internal/testimage/mktree
 tools="dash bash coreutils grep sed findutils hostname libc-bin procps bind9-dnsutils curl netcat-openbsd iproute2 socat iperf util-linux wget"
 if missing agnhost; then
@@ -68,8 +69,7 @@ if missing agnhost; then
 	mkdir "$work/agnhost/uploads"
 	echo 'user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh' >>"$work/agnhost/etc/passwd"
 	printf 'user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n' >>"$work/agnhost/etc/group"
-	porter=$(cd "$CONFORMANCE" && "$GO" list -mod=mod -m -f '{{.Dir}}' k8s.io/kubernetes)/test/images/agnhost/porter
-	install -m 644 "$porter/localhost.crt" "$porter/localhost.key" "$work/agnhost/"
+	install -m 644 "$kubernetes"/test/images/agnhost/porter/localhost.crt "$kubernetes"/test/images/agnhost/porter/localhost.key "$work/agnhost/"
 	save agnhost -name $e2e/agnhost:2.66.1 -name $e2e/agnhost:2.55 -entrypoint /agnhost -cmd pause
 fi
 if missing glibc-dns-testing; then
@@ -77,7 +77,8 @@ if missing glibc-dns-testing; then
 	save glibc-dns-testing -name $e2e/glibc-dns-testing:2.1.1 -cmd sh
 fi
 if missing busybox; then
-	tree busybox busybox
+	tree busybox busybox bash
+	ln -s bash "$work/busybox/usr/bin/sh" # Debian's busybox drops variables such as data-1, which 1.37's passes on
 	applets busybox
 	save busybox -name $e2e/busybox:1.37.0-2 -cmd sh
 fi
@@ -94,6 +95,16 @@ if missing regression; then
 	program regression/regression-issue-74839 k8s.io/kubernetes/test/images/regression-issue-74839
 	save regression -name $e2e/regression-issue-74839:1.5 -entrypoint /regression-issue-74839
 fi
+if missing nonewprivs; then
+	program nonewprivs/usr/local/bin/nnp k8s.io/kubernetes/test/images/nonewprivs
+	chmod +s "$work/nonewprivs/usr/local/bin/nnp"
+	save nonewprivs -name $e2e/nonewprivs:1.4 -cmd nnp
+fi
+if missing nautilus; then
+	mkdir "$work/nautilus"
+	cp "$OUT/agnhost" "$kubernetes"/test/images/nautilus/html/* "$work/nautilus/"
+	save nautilus -name $e2e/nautilus:1.8 -entrypoint /agnhost -cmd test-webserver
+fi
 if missing etcd; then
 	program etcd/usr/local/bin/etcd go.etcd.io/etcd/server/v3
 	save etcd -name registry.k8s.io/etcd:3.7.0-0
@@ -104,7 +115,6 @@ if missing sample-apiserver; then
 fi
 if missing pause; then
 	mkdir "$work/pause"
-	source=$(cd "$CONFORMANCE" && "$GO" list -mod=mod -m -f '{{.Dir}}' k8s.io/kubernetes)/build/pause/linux/pause.c
-	gcc -Os -static -s -DVERSION=3.10.2 -o "$work/pause/pause" "$source"
+	gcc -Os -static -s -DVERSION=3.10.2 -o "$work/pause/pause" "$kubernetes/build/pause/linux/pause.c"
 	save pause -name registry.k8s.io/pause:3.10.2 -entrypoint /pause
 fi
