@@ -21,8 +21,8 @@ const maxRounds = 4
 
 // runPod brings a pod that shall run one step on.
 //
-// Not yet: admission by the node itself (it trusts the scheduler's arithmetic), eviction under pressure, ephemeral
-// containers, in-place resize.
+// Not yet: admission by the node itself (it trusts the scheduler's arithmetic), eviction under pressure, in-place resize, the
+// process namespace of an ephemeral container's target.
 func (w *worker) runPod(ctx context.Context, pod *corev1.Pod, state *podstate.State) (wake time.Time, err error) {
 	if !state.AnyRunning() && pod.Status.StartTime == nil {
 		w.report(ctx, pod, w.observation(state)) // the pod is seen to be in hand before it is set up

@@ -118,9 +118,18 @@ func divide(amount, divisor resource.Quantity, milli bool) string {
 	return strconv.FormatInt((a+d-1)/d, 10)
 }
 
-// FindContainer returns the container or init container of that name, or nil.
+// EphemeralContainers are the pod's as containers: the API says that they have the same fields.
+func EphemeralContainers(pod *corev1.Pod) []corev1.Container {
+	var out []corev1.Container
+	for i := range pod.Spec.EphemeralContainers {
+		out = append(out, corev1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	return out
+}
+
+// FindContainer returns the container of that name, of whichever kind, or nil.
 func FindContainer(pod *corev1.Pod, name string) *corev1.Container {
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers, EphemeralContainers(pod)} {
 		for i := range list {
 			if list[i].Name == name {
 				return &list[i]

@@ -77,6 +77,7 @@ func Next(pod *corev1.Pod, state *State, probes func(containerID string) probe.R
 		p.plan.CreateSandbox = true
 		return p.plan
 	}
+	p.ephemeralContainers()
 	if p.initContainers() {
 		for i := range pod.Spec.Containers {
 			p.container(&pod.Spec.Containers[i], false)

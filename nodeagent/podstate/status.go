@@ -37,6 +37,7 @@ func Status(pod *corev1.Pod, o Observation) *corev1.PodStatus {
 	}
 	s.InitContainerStatuses = o.containers(pod, pod.Spec.InitContainers, pod.Status.InitContainerStatuses, true)
 	s.ContainerStatuses = o.containers(pod, pod.Spec.Containers, pod.Status.ContainerStatuses, false)
+	s.EphemeralContainerStatuses = o.containers(pod, podspec.EphemeralContainers(pod), pod.Status.EphemeralContainerStatuses, false)
 	s.Phase = phase(pod, s, o.Terminal)
 	if o.Reason != "" {
 		s.Phase, s.Reason, s.Message = corev1.PodFailed, o.Reason, o.Message
