@@ -9,7 +9,7 @@ import (
 )
 
 // A reflector of client-go that fails to watch waits longer each time: 0.8 s, 1.6 s, … up to half a minute, and begins anew
-// only after two minutes without a failure (tools/cache/reflector.go, 0.37). It cannot be told otherwise, and it means servers
+// only after two minutes without a failure (defaultBackoffInit and its neighbours in tools/cache, 0.37). It cannot be told otherwise, and it means servers
 // that are overloaded; a cluster that loses a server now and then would see its informers fall behind by as much. So it never
 // learns of a server that is lost: its watch ends as if the server had ended it, which it begins again at once where it was,
 // and the next one waits here until there is a server to serve it. What a server answers, it hears.
