@@ -154,53 +154,64 @@ func autoscalerFromV2(obj runtime.Object) (runtime.Object, error) {
 			DesiredReplicas:    h.Status.DesiredReplicas,
 		},
 	}
-	var metrics []autoscalingv1.MetricSpec
-	for i := range h.Spec.Metrics {
-		m := &h.Spec.Metrics[i]
-		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil && out.Spec.TargetCPUUtilizationPercentage == nil {
-			out.Spec.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
-			continue
-		}
-		metrics = append(metrics, metricFromV2(m))
-	}
-	// The raw value beside the percentage has no field of its own, so that all are kept if one has it.
-	var current []autoscalingv1.MetricStatus
-	raw := false
-	for i := range h.Status.CurrentMetrics {
-		m := &h.Status.CurrentMetrics[i]
-		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Current.AverageUtilization != nil {
-			out.Status.CurrentCPUUtilizationPercentage = m.Resource.Current.AverageUtilization
-			raw = raw || m.Resource.Current.AverageValue != nil
-		} else {
-			raw = true
-		}
-		current = append(current, metricStatusFromV2(m))
-	}
-	annotate := func(key string, value any) error {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		if out.Annotations == nil {
-			out.Annotations = map[string]string{}
-		}
-		out.Annotations[key] = string(text)
-		return nil
-	}
+	metrics := foldMetrics(h, &out.Spec)
+	current, more := foldCurrent(h, &out.Status)
 	for key, part := range inOrder(map[string]struct {
 		has   bool
 		value any
 	}{
 		metricsAnnotation:        {len(metrics) > 0, metrics},
-		currentMetricsAnnotation: {raw, current},
+		currentMetricsAnnotation: {more, current},
 		conditionsAnnotation:     {len(h.Status.Conditions) > 0, h.Status.Conditions},
 		behaviorAnnotation:       {h.Spec.Behavior != nil, h.Spec.Behavior},
 	}) {
 		if part.has {
-			if err := annotate(key, part.value); err != nil {
+			if err := annotate(out, key, part.value); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return out, nil
+}
+
+// foldMetrics puts the first target for CPU into the field that v1 has for it, and returns all others.
+func foldMetrics(h *autoscalingv2.HorizontalPodAutoscaler, into *autoscalingv1.HorizontalPodAutoscalerSpec) (others []autoscalingv1.MetricSpec) {
+	for i := range h.Spec.Metrics {
+		m := &h.Spec.Metrics[i]
+		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil && into.TargetCPUUtilizationPercentage == nil {
+			into.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
+			continue
+		}
+		others = append(others, metricFromV2(m))
+	}
+	return others
+}
+
+// foldCurrent puts the use of CPU into the field that v1 has for it, and says whether there is more than that. The raw value
+// beside the percentage has no field of its own, so that all are kept if one has it.
+func foldCurrent(h *autoscalingv2.HorizontalPodAutoscaler, into *autoscalingv1.HorizontalPodAutoscalerStatus) (all []autoscalingv1.MetricStatus, more bool) {
+	for i := range h.Status.CurrentMetrics {
+		m := &h.Status.CurrentMetrics[i]
+		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Current.AverageUtilization != nil {
+			into.CurrentCPUUtilizationPercentage = m.Resource.Current.AverageUtilization
+			more = more || m.Resource.Current.AverageValue != nil
+		} else {
+			more = true
+		}
+		all = append(all, metricStatusFromV2(m))
+	}
+	return all, more
+}
+
+// annotate keeps a part of a v2 object that v1 has no field for.
+func annotate(h *autoscalingv1.HorizontalPodAutoscaler, key string, part any) error {
+	text, err := json.Marshal(part)
+	if err != nil {
+		return err
+	}
+	if h.Annotations == nil {
+		h.Annotations = map[string]string{}
+	}
+	h.Annotations[key] = string(text)
+	return nil
 }
