@@ -52,7 +52,12 @@ func (f *labFlags) withLab(run func(cmd *cobra.Command, l *lab.Lab, args []strin
 // change opens the lab for a command that changes it, alone at the time.
 func (f *labFlags) change(run func(ctx context.Context, l *lab.Lab, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return lab.Change(cmd.Context(), f.dir, func(l *lab.Lab) error { return run(cmd.Context(), l, args) })
+		return lab.Change(cmd.Context(), f.dir, func(l *lab.Lab) error {
+			if err := l.CheckNetwork(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), l, args)
+		})
 	}
 }
 

@@ -86,6 +86,14 @@ func newNamespace(name string) (space netns.NsHandle, err error) {
 	return space, err
 }
 
+// CheckNetwork returns ErrLost if the lab's network is gone.
+func (l *Lab) CheckNetwork() error {
+	if _, err := netlink.LinkByName(bridgeName); errors.As(err, &netlink.LinkNotFoundError{}) {
+		return ErrLost
+	}
+	return nil
+}
+
 // removeNetwork takes away what connect and makeBridge made, as far as it is there.
 func (l *Lab) removeNetwork() error {
 	var failed error

@@ -175,3 +175,13 @@ func hasVDSO(pid int) bool {
 	_, _, err := vdsoOf(pid)
 	return err == nil
 }
+
+// TestRestartedMachine: a restart leaves a lab's files alone, which is said instead of what is missing first.
+func TestRestartedMachine(t *testing.T) {
+	space := netnstest.New(t, "restarted")
+	var lost error
+	space.In(func() { lost = (&Lab{}).CheckNetwork() })
+	require.ErrorIs(t, lost, ErrLost)
+	space.In(func() { lost = errors.Join((&Lab{}).makeBridge(), (&Lab{}).CheckNetwork()) })
+	require.NoError(t, lost)
+}

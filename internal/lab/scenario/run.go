@@ -78,11 +78,14 @@ func (r *run) step(ctx context.Context, s *Step) error {
 	limited, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	output, err := r.call(limited, line, expand(s.Stdin, r.values))
-	if limited.Err() != nil {
-		err = fmt.Errorf("it took more than %s", s.within)
-	}
 	if !s.Quiet {
 		r.printOutput(output)
+	}
+	switch { // also where it should fail: that it hangs is not what the step says
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return fmt.Errorf("it took more than %s: %s", s.within, strings.TrimSpace(output))
 	}
 	return r.judge(s, output, err)
 }

@@ -177,3 +177,23 @@ func TestBackgroundEnds(t *testing.T) {
 		require.True(t, ended)
 	})
 }
+
+// TestHangs: a command that does not end in time is a failure, also where the step wants it to fail; and an interruption is none of time.
+func TestHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := func(ctx context.Context, _ []string, _ string) (string, error) {
+			<-ctx.Done()
+			return "", errors.New("signal: interrupt")
+		}
+		parsed, err := Parse([]byte(head + "- run: lab forever\n  within: 5s\n  fails: true\n"))
+		require.NoError(t, err)
+		err = parsed.Run(t.Context(), Config{Command: hang, Out: &bytes.Buffer{}})
+		require.ErrorContains(t, err, "it took more than 5s")
+
+		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
+		defer interrupt()
+		err = parsed.Run(ctx, Config{Command: hang, Out: &bytes.Buffer{}})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotContains(t, err.Error(), "it took")
+	})
+}
