@@ -166,6 +166,7 @@ func TestScaleAndFieldsOfCustomResources(t *testing.T) {
 	c.post(boats, boat("a", `,"spec":{"captain":"thor","crew":{"size":3}}`)).ok()
 	c.post(boats, boat("b", `,"spec":{"captain":"bengt"}`)).ok()
 	c.patch(boats+"/a/status", mergePatch, `{"status":{"crew":2,"selector":"a=b"}}`).ok()
+	c.patch(boats+"/a/scale", strategicPatch, `{"spec":{"replicas":3}}`).fails(415, metav1.StatusReasonUnsupportedMediaType, "application/merge-patch+json")
 	scale := c.get(boats + "/a/scale").ok().object()
 	require.Equal(t, "Scale", scale.GetKind())
 	require.Equal(t, map[string]any{"replicas": int64(3)}, scale.Object["spec"])

@@ -33,9 +33,10 @@ var patchTypes = []string{
 	string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType),
 }
 
-// patchTypes are those of the target. Strategic patches go by the struct tags of Go types.
+// patchTypes are those of the target. Strategic patches go by the struct tags of Go types, which custom resources have not; as
+// in Kubernetes, their scales take none either.
 func (t *target) patchTypes() []string {
-	if t.resource.Model == nil || t.sub != nil && t.sub.Project != nil {
+	if t.resource.Model == nil {
 		return patchTypes
 	}
 	return slices.DeleteFunc(slices.Clone(patchTypes), func(name string) bool { return name == string(types.StrategicMergePatchType) })
