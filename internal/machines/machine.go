@@ -80,6 +80,13 @@ func (m *Machine) cgroup() string { return m.lan.namespace + "-" + m.Name }
 
 // PowerOn boots the machine and waits until systemd has started everything.
 func (m *Machine) PowerOn(ctx context.Context) error {
+	if err := m.start(); err != nil {
+		return err
+	}
+	return m.AwaitBoot(ctx, "")
+}
+
+func (m *Machine) start() error {
 	console, err := os.OpenFile(m.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -99,8 +106,11 @@ func (m *Machine) PowerOn(ctx context.Context) error {
 		defer close(ended)
 		_ = m.nspawn.Wait()
 	}()
-	return m.AwaitBoot(ctx, "")
+	return nil
 }
+
+// rebooting is the exit code of nspawn for a machine that wants to be booted again (systemd-nspawn(1), --keep-unit).
+const rebooting = 133
 
 // Boot tells one boot of the machine from another; empty while it is off or about to boot.
 func (m *Machine) Boot() string {
@@ -123,7 +133,12 @@ func (m *Machine) AwaitBoot(ctx context.Context, before string) error {
 		}
 		select {
 		case <-m.ended:
-			return fmt.Errorf("machine %s has ended: %s", m.Name, m.Console())
+			if m.nspawn.ProcessState.ExitCode() != rebooting {
+				return fmt.Errorf("machine %s has ended: %s", m.Name, m.Console())
+			}
+			if err := m.start(); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return fmt.Errorf("machine %s does not boot: %w: %s", m.Name, context.Cause(ctx), m.Console())
 		case <-time.After(100 * time.Millisecond):
@@ -187,7 +202,7 @@ func (m *Machine) AwaitOff(ctx context.Context) error {
 func (m *Machine) Cut() error {
 	init, err := m.init()
 	if errors.Is(err, ErrOff) {
-		return nil
+		return m.removeCgroups()
 	}
 	if err == nil {
 		var pid int
