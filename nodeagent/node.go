@@ -109,8 +109,12 @@ func (n *nodeReporter) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.node, err = n.a.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	return err
+	patched, err := n.a.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return err // and patched is an empty Node, not nil
+	}
+	n.node = patched
+	return nil
 }
 
 func (n *nodeReporter) labels() map[string]string {
