@@ -64,6 +64,7 @@ func TestLabSoak(t *testing.T) {
 	defer cancel()
 	var users sync.WaitGroup
 	s.deaths = watchDeaths(ctx, s, &users)
+	defer s.explain()
 	for _, through := range []string{"lab", "s1", "s2", "s3"} {
 		users.Go(func() { s.writeEpochs(ctx, through) })
 	}
@@ -120,6 +121,17 @@ func pauseFor(ctx context.Context, d time.Duration) {
 	}
 }
 
+// explain says what was seen until it failed, and what the machines have logged last.
+func (s *soak) explain() {
+	if !s.t.Failed() {
+		return
+	}
+	s.t.Log(s.report())
+	for _, machine := range soakMachines {
+		s.t.Logf("%s: %s", machine, s.logTail(machine))
+	}
+}
+
 // holders says what the API has of an address.
 func (s *soak) holders(address string) string {
 	pods, _ := s.kubectl("lab", "get", "pods", "-o", "wide")
@@ -148,6 +160,8 @@ func (s *soak) report() string {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
 	}
 	slices.Sort(kinds)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return fmt.Sprintf("faults: %s\nwhole again: %s\nrules without a dead pod: %s\nwrites: %d, the longest took %s; watches went on elsewhere %d times\n%s",
 		strings.Join(kinds, ", "), spread(s.recovered), s.deaths.report(), s.writes, s.slow.Round(time.Millisecond), s.breaks, s.churn.report())
 }

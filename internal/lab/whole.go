@@ -16,15 +16,20 @@ import (
 // AwaitWhole waits until all machines run, their nodes are Ready, one server leads and the others follow it. The error says what
 // is still wanting when ctx ends.
 func (l *Lab) AwaitWhole(ctx context.Context) error {
+	last := "nobody has said anything"
 	for {
-		wanting := wanting(l.Status(ctx))
-		if wanting == "" {
+		now := wanting(l.Status(ctx))
+		if now == "" {
 			return nil
 		}
+		if ctx.Err() != nil { // what is said now is only that nobody waited for an answer
+			return fmt.Errorf("lab: not whole: %s", last)
+		}
+		last = now
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("lab: not whole: %s", wanting)
+			return fmt.Errorf("lab: not whole: %s", last)
 		}
 	}
 }
