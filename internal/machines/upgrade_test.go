@@ -16,7 +16,10 @@ func TestRollingUpgrade(t *testing.T) {
 		t.Skip("needs -machines.old: make three-machines OLD_BIN=…")
 	}
 	s := newSite(t, *oldBin)
-	s.follow(s.section("three-nodes.md", "Three commands").Steps)
+	for _, step := range s.section("three-nodes.md", "Three commands").Steps {
+		s.follow([]Step{step})
+		s.await(step.Machine, "systemctl is-active kontiki-server", "active") // the first versions did not wait for it
+	}
 	s.run("n1", threePods)
 	s.whole("n1")
 	old, before, written := s.run("n1", "kontiki version"), s.run("n1", containers), s.write("n2")
