@@ -1,12 +1,18 @@
 package proxy
 
 import (
+	"errors"
+	"fmt"
 	"net"
+	"os/exec"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -49,4 +55,56 @@ func TestFlushed(t *testing.T) {
 	default:
 		require.Fail(t, "it says that nothing was ever written")
 	}
+}
+
+// TestFlushedWhileChanging: somebody flushes again and again while hundreds of Services come, go and change. When that ends the
+// kernel has the rules of those that are there, and no others.
+func TestFlushedWhileChanging(t *testing.T) {
+	w := newWorld(t)
+	w.serve("pod1", 8080)
+	w.start()
+	<-w.proxy.Written()
+	for i, watches := 0, false; !watches; i++ { // the fake API loses what happens between a list and its watch
+		w.service(fmt.Sprint("first", i), corev1.ServiceSpec{ClusterIP: fmt.Sprintf("10.96.2.%d", i)}, map[string]bool{"pod1": true})
+		for deadline := time.Now().Add(5 * time.Second); !watches && time.Now().Before(deadline); {
+			_, err := w.ask("pod2", "tcp", fmt.Sprintf("10.96.2.%d:80", i))
+			watches = err == nil
+		}
+	}
+	const services = 200
+	flushed := make(chan error, 1)
+	go func() {
+		var err error
+		w.spaces["node"].In(func() {
+			for range 20 {
+				err = errors.Join(err, exec.Command("nft", "flush", "ruleset").Run())
+			}
+		})
+		flushed <- err
+	}()
+	for i := range services {
+		s := w.service(fmt.Sprint("s", i), corev1.ServiceSpec{ClusterIP: fmt.Sprintf("10.96.1.%d", i)}, map[string]bool{"pod1": true})
+		switch {
+		case i%4 == 1:
+			require.NoError(t, w.client.CoreV1().Services("shop").Delete(t.Context(), s.Name, metav1.DeleteOptions{}))
+		case i%4 == 2:
+			w.endpoints(s, nil)
+			w.endpoints(s, map[string]bool{"pod1": true})
+		}
+	}
+	require.NoError(t, <-flushed)
+	written := func() (text string) {
+		w.spaces["node"].In(func() {
+			out, _ := exec.Command("nft", "list", "map", "ip", "kontiki-services", "services").Output()
+			text = string(out)
+		})
+		return text
+	}
+	require.Eventually(t, func() bool {
+		count := strings.Count(written(), "10.96.1.")
+		return count == services*3/4 && !strings.Contains(written(), fmt.Sprintf("10.96.1.%d ", services-3)) // the last that was deleted
+	}, time.Minute, 50*time.Millisecond)
+	w.eventually("pod1 10.244.0.12", "pod2", "tcp", "10.96.1.2:80")
+	_, err := w.ask("pod2", "tcp", "10.96.1.1:80")
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
