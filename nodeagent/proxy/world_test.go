@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +18,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"kontiki/internal/netnstest"
@@ -36,13 +39,21 @@ type world struct {
 	client kubernetes.Interface
 	proxy  *Proxy
 	stop   func()
+	// watches is how many have been started.
+	watches atomic.Int32
 }
 
 // pods are where each pod of the world is.
 var pods = map[string]string{"pod1": "10.244.0.11", "pod2": "10.244.0.12"}
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, spaces: map[string]*netnstest.Space{}, client: fake.NewClientset()}
+	client := fake.NewClientset()
+	w := &world{t: t, spaces: map[string]*netnstest.Space{}, client: client}
+	client.PrependWatchReactor("*", func(action kubetesting.Action) (bool, watch.Interface, error) {
+		started, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		w.watches.Add(1)
+		return true, started, err
+	})
 	for _, name := range []string{"node", "pod1", "pod2", "client"} {
 		w.spaces[name] = netnstest.New(t, name, "nft")
 	}
@@ -161,7 +172,10 @@ func (w *world) start() {
 	require.NoError(w.t, err)
 	w.proxy = p
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	before := w.watches.Load()
 	factory.Start(ctx.Done())
+	// The fake API loses what happens between a list and its watch.
+	require.Eventually(w.t, func() bool { return w.watches.Load() >= before+3 }, time.Minute, time.Millisecond)
 	go func() {
 		defer close(stopped)
 		w.spaces["node"].In(func() { _ = p.Run(ctx) })
