@@ -26,7 +26,8 @@
 // agent leaves running containers alone and loses no exit code.
 //
 // With cgroup v1 and v2 alike: limits go to the controllers of v1 where they are mounted, and to v2 otherwise (host.go). The
-// tests of this package run on v1 in CI; on v2 alone they were run in a virtual machine of Debian 12.
+// tests of this package run on v1 in CI; on v2 alone those of exit codes, limits, namespaces, debris, restarts, exec and the
+// life of a pod were run, in a virtual machine of Debian 12.
 //
 // Read runtime.go first, then sandbox.go, container.go and start.go.
 //
