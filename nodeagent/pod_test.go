@@ -313,7 +313,11 @@ func TestWithoutAPIServer(t *testing.T) {
 	id := strings.TrimPrefix(pod.Status.ContainerStatuses[0].ContainerID, "simulated://")
 	_, err := client.StopContainer(t.Context(), &runtimeapi.StopContainerRequest{ContainerId: id})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return n.containers()["p"] == 2 }, patience, 50*time.Millisecond, "restarted from its checkpoint")
+	running := &runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}}
+	require.Eventually(t, func() bool { // one that is only created when the agent stops would be made anew, as attempt 2
+		list, err := client.ListContainers(t.Context(), &runtimeapi.ListContainersRequest{Filter: running})
+		return err == nil && len(list.Containers) == 1 && list.Containers[0].GetMetadata().GetAttempt() == 1
+	}, patience, 50*time.Millisecond, "restarted from its checkpoint")
 	n.stop()
 	n.rest = n.cluster.NodeREST("n1")
 	n.start()
