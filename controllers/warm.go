@@ -45,8 +45,10 @@ func runWarm(ctx context.Context, config Config) error {
 	core.Endpoints().Informer()
 	discovery.EndpointSlices().Informer()
 	defer m.broadcaster.Shutdown()
-	m.shared.Start(ctx.Done())
+	caches, stop := context.WithCancel(context.WithoutCancel(ctx)) // a term may begin just when ctx ends, and listens to them
+	m.shared.Start(caches.Done())
 	defer m.shared.Shutdown()
+	defer stop()
 	return elector.Run(ctx, func(ctx context.Context) error {
 		m.controllers = nil
 		if err := m.addAll(ofServices); err != nil { // their handlers see all that there is anew
